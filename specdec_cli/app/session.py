@@ -1,0 +1,181 @@
+"""A target and perhaps a draft, loaded, checked against each other and ready to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from time import perf_counter
+from types import TracebackType
+
+import psutil
+
+from specdec_cli.core.options import SamplingOptions
+from specdec_cli.engine.compatibility import check_same_vocabulary
+from specdec_cli.engine.drafters import ModelDrafter
+from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
+from specdec_cli.engine.llama import library
+from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
+from specdec_cli.engine.llama.model import LlamaModel
+from specdec_cli.errors import OutOfMemory
+
+DEFAULT_CONTEXT = 8192
+MINUTE_BATCH = 2  # the smallest batch that makes sense: one row read, one row before it
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Which files, and how to run them. None asks for the default of this machine or model."""
+
+    target: Path
+    draft: Path | None = None
+    draft_tokens: int = 4  # at most this many rows are checked at once, plus one
+    context_size: int | None = None
+    batch: int = 512
+    threads: int | None = None
+    gpu_layers: int = -1
+    draft_gpu_layers: int = -1
+    flash_attention: str = "auto"
+
+
+class Session:
+    """The loaded models. A context manager: leaving it frees them.
+
+    Attributes:
+        notices: what a person should know about how this pair was loaded, a line each.
+        stop: set it, and the running evaluation ends at once.
+    """
+
+    def __init__(
+        self, options: LoadOptions, *, on_progress: Callable[[float], None] | None = None
+    ) -> None:
+        started = perf_counter()
+        self.options = options
+        self.notices: list[str] = []
+        self.stop = Event()
+        self._open: list[LlamaModel | LlamaContext] = []
+        try:
+            self.model = self._load(options.target, options.gpu_layers, on_progress)
+            self.draft_model = self._load_draft(options) if options.draft else None
+            self.threads = options.threads or psutil.cpu_count(logical=False) or 1
+            self.context_size = self._fitting_context_size(options.context_size)
+            self.target = self._context(self.model, rows=options.draft_tokens + 1)
+            self.draft = self._context(self.draft_model, rows=1) if self.draft_model else None
+        except BaseException:
+            self.close()
+            raise
+        self.load_seconds = perf_counter() - started
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        while self._open:  # contexts before the models they belong to
+            self._open.pop().close()
+
+    def forget(self) -> None:
+        """Empty both caches, as a fair benchmark needs it."""
+        self.target.forget()
+        if self.draft:
+            self.draft.forget()
+
+    def drafting(self, sampling: SamplingOptions, length: int, *, off: str = "") -> Drafting:
+        """The policy for one answer; `off` is the reason where drafting is not wanted."""
+        if off or self.draft is None or length == 0:
+            return NoDrafting(off or ("no draft model" if self.draft is None else "length 0"))
+        if not self.target.can_roll_back:
+            return NoDrafting("this target keeps a state that cannot take back rejected guesses")
+        drafter = ModelDrafter(
+            self.draft,
+            sampling,
+            target_vocab=self.target.vocab_size,
+            ends=self.model.vocabulary.ends,
+        )
+        return FixedLength(drafter, length)
+
+    def _load(
+        self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None = None
+    ) -> LlamaModel:
+        if gpu_layers > 0 and not library.has_gpu():
+            self.notices.append("this llama.cpp has no GPU support: all layers run on the CPU")
+        model = LlamaModel(path, gpu_layers=gpu_layers, on_progress=on_progress)
+        self._open.append(model)
+        return model
+
+    def _load_draft(self, options: LoadOptions) -> LlamaModel:
+        assert options.draft is not None
+        if options.draft.samefile(options.target):
+            self.notices.append("draft and target are the same file: nothing can be gained")
+            return self.model
+        draft = self._load(options.draft, options.draft_gpu_layers)
+        check_same_vocabulary(
+            self.model.vocabulary,
+            draft.vocabulary,
+            target_name=options.target.name,
+            draft_name=options.draft.name,
+        )
+        if draft.parameters > self.model.parameters:
+            self.notices.append(
+                f"the draft ({draft.description}) is larger than the target "
+                f"({self.model.description}): are they swapped?"
+            )
+        return draft
+
+    def _context(self, model: LlamaModel, *, rows: int) -> LlamaContext:
+        context = LlamaContext(
+            model,
+            ContextOptions(
+                size=self.context_size,
+                batch=max(MINUTE_BATCH, min(self.options.batch, self.context_size)),
+                rows=rows,
+                threads=self.threads,
+                flash_attention=self.options.flash_attention,
+            ),
+            stop=self.stop.is_set,
+        )
+        self._open.append(context)
+        return context
+
+    def _fitting_context_size(self, wanted: int | None) -> int:
+        """The size asked for, or the model's own within DEFAULT_CONTEXT and half the free memory.
+
+        Raises:
+            OutOfMemory: the size asked for cannot be held.
+        """
+        models = [self.model, *([self.draft_model] if self.draft_model else [])]
+        per_token = sum(model.cache_bytes_per_token for model in models)
+        free = int(psutil.virtual_memory().available)
+        trained = self.model.trained_context or DEFAULT_CONTEXT
+        if wanted is None:
+            fitting = max(256, free // 2 // max(1, per_token) // 256 * 256)
+            size = min(trained, DEFAULT_CONTEXT, fitting)
+            if size < trained:
+                reason = "free memory" if size == fitting else "the default limit"
+                self.notices.append(
+                    f"context {size} of the model's {trained} tokens ({reason}; -c changes it)"
+                )
+            return size
+        if wanted * per_token > free:
+            raise OutOfMemory(
+                f"no memory for a context of {wanted} tokens",
+                why=f"it needs {_gib(wanted * per_token)}, {_gib(free)} are free",
+                fix=f"use -c {max(256, free // 2 // per_token // 256 * 256)} or less",
+            )
+        if wanted > trained:
+            self.notices.append(
+                f"context {wanted} is more than the {trained} tokens the model was trained for"
+            )
+        return wanted
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

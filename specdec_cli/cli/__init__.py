@@ -1,0 +1,1 @@
+"""What a person sees: commands, rendering, input. No algorithms."""

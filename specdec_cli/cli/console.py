@@ -1,0 +1,74 @@
+"""The two streams: answers and data on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.style import Style
+
+from specdec_cli.cli.options import Colour, CommonFlags
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
+STYLES = {"target": Style(), "model": Style(color="green")}  # a drafted, accepted token: green
+
+
+class Terminal:
+    """What the commands print through. Model and user text is never read as markup."""
+
+    def __init__(self, flags: CommonFlags) -> None:
+        self.quiet = flags.quiet
+        self.json = flags.json
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # what the locale cannot show must not end a run
+                stream.reconfigure(errors="replace")
+        self.out = _console(sys.stdout, flags.color)
+        self.err = _console(sys.stderr, flags.color)
+
+    @property
+    def live(self) -> bool:
+        """May a line be redrawn on stderr?"""
+        dumb = os.environ.get("TERM") == "dumb"
+        return not self.quiet and not self.json and sys.stderr.isatty() and not dumb
+
+    def notice(self, text: str) -> None:
+        if not self.quiet:
+            self.err.print(f"note: {text}", style="yellow", markup=False, highlight=False,
+                           soft_wrap=True)  # fmt: skip
+
+    def remark(self, text: str) -> None:
+        """A line that is welcome but says nothing went wrong."""
+        if not self.quiet:
+            self.err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+
+    def data(self, document: Any) -> None:
+        """One JSON document on stdout."""
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+    def paint(self, text: str, source: str) -> str:
+        """Text for stdout, coloured by who chose it where stdout shows colours."""
+        if not sys.stdout.isatty():
+            return text
+        text = harmless(text)
+        system = None if self.out.no_color else self.out._color_system
+        style = STYLES.get(source, Style())
+        return style.render(text, color_system=system) if system is not None else text
+
+
+def harmless(text: str) -> str:
+    """Control characters made visible, so that a model's text cannot drive the terminal."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _console(stream: TextIO, colour: Colour) -> Console:
+    """Rich honours NO_COLOR, FORCE_COLOR and TERM=dumb by itself; the option stands above them."""
+    if colour is Colour.never:
+        return Console(file=stream, no_color=True, color_system=None)
+    if colour is Colour.always:
+        return Console(file=stream, force_terminal=True, no_color=False)
+    return Console(file=stream)

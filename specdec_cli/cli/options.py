@@ -1,0 +1,301 @@
+"""The options that commands share, each declared once: name, environment variable, help, default.
+
+Imports nothing heavy: `specdec --help` reads this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from specdec_cli.cli.settings import load_settings
+from specdec_cli.core.options import SamplingOptions
+from specdec_cli.errors import UsageError
+
+SAMPLING = SamplingOptions()
+MAX_DRAFT_TOKENS = 64
+DEFAULT_DRAFT_TOKENS = 4
+
+
+class Colour(StrEnum):
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+class DrafterKind(StrEnum):
+    auto = "auto"
+    model = "model"
+    none = "none"
+
+
+class RuleName(StrEnum):
+    coupled = "coupled"
+    rejection = "rejection"
+    block = "block"
+
+
+class OnOffAuto(StrEnum):
+    on = "on"
+    off = "off"
+    auto = "auto"
+
+
+def option(*names: str, panel: str | None = None, env: bool = True, **more: Any) -> Any:
+    """A typer option with the environment variable that its long name gives."""
+    long = next(name for name in names if name.startswith("--")).split("/")[0]
+    variable = "SPECDEC_" + long.removeprefix("--").upper().replace("-", "_")
+    return typer.Option(
+        *names, rich_help_panel=panel, envvar=variable if env else None, show_envvar=False, **more
+    )
+
+
+def parse_size(text: str) -> int:
+    """`8192`, `8k` or `1m`, in units of 1024."""
+    text = str(text).strip().lower()
+    factor = {"k": 1024, "m": 1024**2}.get(text[-1:], 1)
+    digits = text[:-1] if factor > 1 else text
+    if not digits.isdigit() or int(digits) == 0:
+        raise typer.BadParameter(f"{text!r} is not a size such as 4096 or 8k")
+    return int(digits) * factor
+
+
+def parse_layers(option: str, text: str) -> int:
+    """A number of layers; `all` and `auto` leave every layer to the GPU, if there is one."""
+    if text in ("all", "auto"):
+        return -1
+    if not text.isdigit():
+        raise UsageError(f"{option} cannot be {text!r}", why="it must be a number, all or auto")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class CommonFlags:
+    """What every command takes, also after its name."""
+
+    profile: Annotated[
+        str | None,
+        option(
+            "--profile", help="Use a profile of the configuration.", is_eager=True,
+            callback=load_settings,
+        ),
+    ] = None  # fmt: skip
+    quiet: Annotated[bool, option("-q", "--quiet", help="Only answers and errors.")] = False
+    verbose: Annotated[bool, option("-v", "--verbose", help="Show llama.cpp's log.")] = False
+    json: Annotated[bool, option("--json", help="One JSON document on stdout.")] = False
+    offline: Annotated[bool, option("--offline", help="Never use the network.")] = False
+    color: Annotated[Colour, option("--color", help="When to use colours.")] = Colour.auto
+
+
+@dataclass(frozen=True)
+class LoadFlags:
+    """Which models, and how to run them."""
+
+    model: Annotated[
+        str,
+        option(
+            "-m", "--model", metavar="REF", panel="Models",
+            help="Target: a path, a name of `specdec list`, or hf:user/repo[:QUANT].",
+        ),
+    ] = "qwen2.5-coder:1.5b"  # fmt: skip
+    draft_model: Annotated[
+        str | None,
+        option(
+            "-md", "--draft-model", metavar="REF", panel="Models",
+            help="Draft, a smaller model of the same vocabulary.  [default: the target's partner]",
+            show_default=False,
+        ),
+    ] = None  # fmt: skip
+    no_draft: Annotated[
+        bool, option("--no-draft", help="Plain decoding: load no draft.", panel="Models")
+    ] = False
+    drafter: Annotated[
+        DrafterKind, option("--drafter", help="Where guesses come from.", panel="Speculation")
+    ] = DrafterKind.auto
+    draft_tokens: Annotated[
+        int,
+        option(
+            "-k", "--draft-tokens", min=0, max=MAX_DRAFT_TOKENS, metavar="N", panel="Speculation",
+            help="Guesses a round, 0 to 64; 0 is plain decoding.",
+        ),
+    ] = DEFAULT_DRAFT_TOKENS  # fmt: skip
+    draft_tokens_alias: Annotated[
+        int | None,
+        option(
+            "--num-draft-tokens", "--spec-draft-n-max", "--draft-max", min=0, max=MAX_DRAFT_TOKENS,
+            hidden=True, env=False,
+        ),
+    ] = None  # fmt: skip
+    accept: Annotated[
+        RuleName, option("--accept", help="Verification rule.", panel="Speculation")
+    ] = RuleName.coupled
+    ctx_size: Annotated[
+        int | None,
+        option(
+            "-c", "--ctx-size", metavar="N", parser=parse_size, panel="Running", show_default=False,
+            help="Context in tokens, as 4096 or 8k.  [default: the model's own, at most 8192]",
+        ),
+    ] = None  # fmt: skip
+    batch_size: Annotated[
+        int,
+        option("-b", "--batch-size", metavar="N", min=1, max=8192, panel="Running",
+               help="Prompt tokens evaluated in one call."),
+    ] = 512  # fmt: skip
+    threads: Annotated[
+        int | None,
+        option("-t", "--threads", metavar="N", min=1, max=1024, panel="Running",
+               help="CPU threads.  [default: physical cores]", show_default=False),
+    ] = None  # fmt: skip
+    gpu_layers: Annotated[
+        str,
+        option("-ngl", "--gpu-layers", metavar="N|all|auto", panel="Running",
+               help="Layers of the target on the GPU."),
+    ] = "auto"  # fmt: skip
+    gpu_layers_draft: Annotated[
+        str | None,
+        option("-ngld", "--gpu-layers-draft", metavar="N|all|auto", panel="Running",
+               help="Layers of the draft on the GPU.  [default: as -ngl]", show_default=False),
+    ] = None  # fmt: skip
+    flash_attn: Annotated[
+        OnOffAuto, option("-fa", "--flash-attn", help="Flash attention.", panel="Running")
+    ] = OnOffAuto.auto
+
+    @property
+    def guesses(self) -> int:
+        """The draft length under whichever of its names it was given."""
+        return self.draft_tokens if self.draft_tokens_alias is None else self.draft_tokens_alias
+
+    @property
+    def plain(self) -> str:
+        """Why plain decoding was asked for; empty where it was not."""
+        if self.no_draft:
+            return "--no-draft"
+        if self.drafter is DrafterKind.none:
+            return "--drafter none"
+        return "-k 0" if self.guesses == 0 else ""
+
+
+@dataclass(frozen=True)
+class SamplingFlags:
+    """What shapes the distribution of the next token."""
+
+    temp: Annotated[
+        float,
+        option("--temp", "--temperature", metavar="T", panel="Sampling",
+               help="Temperature; 0 always takes the most likely token."),
+    ] = SAMPLING.temp  # fmt: skip
+    greedy: Annotated[bool, option("--greedy", help="The same as --temp 0.", panel="Sampling")] = (
+        False
+    )
+    top_k: Annotated[
+        int, option("--top-k", metavar="N", panel="Sampling", help="Keep the N likeliest; 0 all.")
+    ] = SAMPLING.top_k
+    top_p: Annotated[
+        float,
+        option("--top-p", metavar="P", panel="Sampling",
+               help="Keep the likeliest that make up P together; 1 all."),
+    ] = SAMPLING.top_p  # fmt: skip
+    min_p: Annotated[
+        float,
+        option("--min-p", metavar="P", panel="Sampling",
+               help="Keep what is at least P times as likely as the likeliest; 0 all."),
+    ] = SAMPLING.min_p  # fmt: skip
+    repeat_penalty: Annotated[
+        float, option("--repeat-penalty", metavar="X", panel="Sampling", help="1 is off.")
+    ] = SAMPLING.repeat_penalty
+    presence_penalty: Annotated[
+        float, option("--presence-penalty", metavar="X", panel="Sampling", help="0 is off.")
+    ] = SAMPLING.presence_penalty
+    frequency_penalty: Annotated[
+        float, option("--frequency-penalty", metavar="X", panel="Sampling", help="0 is off.")
+    ] = SAMPLING.frequency_penalty
+    penalty_last_n: Annotated[
+        int,
+        option("--penalty-last-n", metavar="N", panel="Sampling",
+               help="Tokens back that penalties look; -1 all, 0 off."),
+    ] = SAMPLING.penalty_last_n  # fmt: skip
+    logit_bias: Annotated[
+        list[str] | None,
+        option("--logit-bias", metavar="ID=VALUE", panel="Sampling",
+               help="Add to one token's logit; -inf bans it. May be repeated."),
+    ] = None  # fmt: skip
+    seed: Annotated[
+        int,
+        option("-s", "--seed", metavar="N", panel="Sampling",
+               help="Same seed, same choices; -1 draws one and reports it."),
+    ] = -1  # fmt: skip
+
+    def options(self) -> SamplingOptions:
+        """Raises:
+        UsageError: a value outside its range.
+        """
+        return SamplingOptions(
+            temp=0.0 if self.greedy else self.temp,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
+            repeat_penalty=self.repeat_penalty,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            penalty_last_n=self.penalty_last_n,
+            logit_bias=tuple(_parse_bias(text) for text in self.logit_bias or ()),
+        )
+
+    def chosen_seed(self) -> int:
+        """The seed, drawn where none was given."""
+        if self.seed == -1:
+            from specdec_cli.app.generate import random_seed
+
+            return random_seed()
+        if not 0 <= self.seed < 2**64:
+            raise UsageError(
+                f"--seed cannot be {self.seed}", why="it must be -1 (random) or fit in 64 bits"
+            )
+        return self.seed
+
+
+@dataclass(frozen=True)
+class LengthFlags:
+    """Where an answer ends."""
+
+    max_tokens: Annotated[
+        int,
+        option("-n", "--max-tokens", metavar="N", min=-1, panel="Length", show_default=False,
+               help="At most N tokens.  [default: to the end of the answer or of the context]"),
+    ] = -1  # fmt: skip
+    stop: Annotated[
+        list[str] | None,
+        option("--stop", metavar="TEXT", panel="Length", env=False,
+               help="End before this text. May be repeated."),
+    ] = None  # fmt: skip
+    ignore_eos: Annotated[
+        bool, option("--ignore-eos", help="Never choose an end token.", panel="Length")
+    ] = False
+
+
+@dataclass(frozen=True)
+class PromptFlags:
+    """What goes before the prompt."""
+
+    system: Annotated[
+        str | None,
+        option("-sys", "--system", metavar="TEXT", help="System text.", panel="Prompt"),
+    ] = None
+    raw: Annotated[
+        bool, option("--raw", help="The prompt as it is: no chat template.", panel="Prompt")
+    ] = False
+
+
+def _parse_bias(text: str) -> tuple[int, float]:
+    token, _, value = text.partition("=")
+    try:
+        return int(token), float(value)
+    except ValueError:
+        raise UsageError(
+            f"--logit-bias cannot be {text!r}",
+            why="it must be ID=VALUE, a token id and a number",
+            fix="for example --logit-bias 151643=-2.5",
+        ) from None

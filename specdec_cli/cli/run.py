@@ -1,0 +1,259 @@
+"""`specdec run`: one answer."""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specdec_cli.cli.console import Terminal
+from specdec_cli.cli.declare import flat
+from specdec_cli.cli.failures import INTERRUPTED, TERMINATED
+from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed
+from specdec_cli.cli.loading import open_session
+from specdec_cli.cli.options import (
+    CommonFlags,
+    LengthFlags,
+    LoadFlags,
+    PromptFlags,
+    SamplingFlags,
+    option,
+)
+from specdec_cli.cli.prompt import read_prompt
+from specdec_cli.cli.signals import stop_on_signals
+from specdec_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from specdec_cli.app.compare import Comparison
+    from specdec_cli.app.generate import Answer, AnswerOptions
+    from specdec_cli.app.session import Session
+
+CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)(?:^```|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class Show(StrEnum):
+    accepted = "accepted"
+    none = "none"
+
+
+@flat
+def run(
+    prompt: Annotated[
+        str | None, typer.Argument(help="The prompt; - reads standard input.", show_default=False)
+    ] = None,
+    *,
+    prompt_option: Annotated[
+        str | None,
+        option(
+            "-p",
+            "--prompt",
+            metavar="TEXT",
+            env=False,
+            panel="Prompt",
+            help="The prompt, another way; - reads standard input.",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        option(
+            "-f",
+            "--file",
+            metavar="PATH",
+            env=False,
+            panel="Prompt",
+            help="Put a file before the prompt.",
+        ),
+    ] = None,
+    text: PromptFlags,
+    load: LoadFlags,
+    sampling: SamplingFlags,
+    length: LengthFlags,
+    show: Annotated[
+        Show, option("--show", panel="Output", help="Colour the tokens that a draft guessed right.")
+    ] = Show.accepted,
+    jsonl: Annotated[
+        bool,
+        option("--jsonl", panel="Output", env=False, help="One JSON line a token, then the rest."),
+    ] = False,
+    extract: Annotated[
+        bool,
+        option("-x", "--extract", panel="Output", env=False, help="Only the first code block."),
+    ] = False,
+    compare: Annotated[
+        bool,
+        option(
+            "--compare",
+            panel="Output",
+            env=False,
+            help="Then answer again without a draft, and say which was faster.",
+        ),
+    ] = False,
+    common: CommonFlags,
+) -> None:
+    """Answer one prompt, from the argument, a file or standard input."""
+    _check_output_choice(common, jsonl=jsonl, extract=extract, compare=compare)
+    wanted, notice = read_prompt(prompt, prompt_option, file)
+    chosen, seed = sampling.options(), sampling.chosen_seed()
+    terminal = Terminal(common)
+    if notice:
+        terminal.notice(notice)
+
+    from specdec_cli.app.generate import AnswerOptions
+
+    options = AnswerOptions(
+        sampling=chosen,
+        seed=seed,
+        rule=load.accept.value,
+        draft_tokens=load.guesses,
+        max_tokens=None if length.max_tokens < 0 else length.max_tokens,
+        stops=tuple(stop for stop in length.stop or () if stop),
+        ignore_eos=length.ignore_eos,
+    )
+    with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:
+        ids = _prompt_ids(terminal, session, wanted, text)
+        output = _Output(terminal, colours=show is Show.accepted, jsonl=jsonl, extract=extract)
+        if compare:
+            from specdec_cli.app.compare import warm_up
+
+            warm_up(session)
+        answer = output.stream(session, ids, options, load.plain)
+        if not common.json:
+            terminal.remark(summary(answer, options))
+        if compare and answer.finish != "interrupted":
+            _compare(terminal, session, ids, options, answer)
+    if signals.received:
+        raise typer.Exit(TERMINATED if signals.terminated else INTERRUPTED)
+
+
+class _Output:
+    """The answer on stdout in the form that was asked for."""
+
+    def __init__(self, terminal: Terminal, *, colours: bool, jsonl: bool, extract: bool) -> None:
+        self._terminal = terminal
+        self._live = LiveStream(terminal, colours=colours)
+        self._jsonl = jsonl
+        self._streams = not (terminal.json or jsonl or extract)
+        self._extract = extract
+
+    def stream(
+        self, session: Session, prompt: list[int], options: AnswerOptions, plain: str
+    ) -> Answer:
+        from specdec_cli.app.generate import Statistics, Token, answer
+
+        try:
+            for event in answer(session, prompt, options, no_draft=plain):
+                if isinstance(event, Token):
+                    self._token(event.id, event.source, event.pieces)
+                elif isinstance(event, Statistics):
+                    self._live.status(live_line(event))
+                else:
+                    result: Answer = event
+        finally:
+            self._live.close()
+        self._end(session, result, options)
+        return result
+
+    def _token(self, token: int, source: str, pieces: tuple[tuple[str, str], ...]) -> None:
+        if self._jsonl:
+            text = "".join(text for text, _ in pieces)
+            self._terminal.data({"type": "token", "id": token, "text": text, "source": source})
+        elif self._streams:
+            for text, chosen_by in pieces:
+                self._live.write(text, chosen_by)
+
+    def _end(self, session: Session, answer: Answer, options: AnswerOptions) -> None:
+        if self._terminal.json or self._jsonl:
+            from specdec_cli.app.report import document
+
+            done = document(session, answer, options)
+            self._terminal.data({"type": "done", **done} if self._jsonl else done)
+            return
+        text = answer.text
+        if self._extract:
+            block = CODE_BLOCK.search(text)
+            text = block[1] if block else text
+            sys.stdout.write(text)
+        for rest, source in answer.rest if self._streams else ():
+            self._live.write(rest, source)
+        if text and not text.endswith("\n"):
+            sys.stdout.write("\n")
+        sys.stdout.flush()
+
+
+def summary(answer: Answer, options: AnswerOptions) -> str:
+    """The one line after an answer."""
+    statistics = answer.statistics
+    parts = [acceptance(statistics)] if statistics.drafted else [f"{statistics.tokens} tokens"]
+    parts += speed(statistics)
+    if not statistics.drafted:
+        parts.append(f"nothing drafted: {answer.decision}")
+    if answer.first_token_seconds is not None:
+        parts.append(f"first token {answer.first_token_seconds:.2f} s")
+    if answer.finish != "stop":
+        reasons = {"length": "cut at -n", "context": "the context is full"}
+        parts.append(reasons.get(answer.finish, answer.finish))
+    return " · ".join([*parts, f"seed {options.seed}"])
+
+
+def _prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptFlags) -> list[int]:
+    from specdec_cli.engine.llama.chat_template import ChatTemplate, raw_tokens
+
+    if flags.raw:
+        if flags.system is not None:
+            raise UsageError("--raw has no place for --system", fix="write it into the prompt")
+        return raw_tokens(session.model.vocabulary, prompt)
+    template = ChatTemplate(session.model)
+    if template.notice:
+        terminal.notice(template.notice)
+    system = [{"role": "system", "content": flags.system}] if flags.system else []
+    return template.tokens([*system, {"role": "user", "content": prompt}])
+
+
+def _compare(
+    terminal: Terminal,
+    session: Session,
+    prompt: list[int],
+    options: AnswerOptions,
+    answer: Answer,
+) -> None:
+    from specdec_cli.app.compare import compare_with_plain
+
+    if not answer.statistics.drafted:
+        terminal.notice("nothing was drafted, so there is nothing to compare")
+        return
+    if terminal.live:
+        with terminal.err.status("the same answer again, without a draft"):
+            comparison = compare_with_plain(session, prompt, options, answer)
+    else:
+        comparison = compare_with_plain(session, prompt, options, answer)
+    if comparison is not None:
+        terminal.remark(_verdict(comparison, greedy=options.sampling.greedy))
+
+
+def _verdict(comparison: Comparison, *, greedy: bool) -> str:
+    """Honest in one line, also where plain decoding won."""
+    rates = (
+        f"{comparison.speculative_tps:.1f} tok/s speculative, "
+        f"{comparison.plain_tps:.1f} tok/s plain (whole answers, same run)"
+    )
+    if comparison.speedup >= 1:
+        result = f"speculation was {comparison.speedup:.2f}x as fast as plain"
+    else:
+        result = f"plain was faster: speculation ran at {comparison.speedup:.2f}x its speed"
+    if not greedy:
+        return f"{result} · {rates}"
+    same = comparison.first_difference is None
+    text = "same text" if same else f"texts differ from token {comparison.first_difference}"
+    return f"{result} · {rates} · {text}"
+
+
+def _check_output_choice(common: CommonFlags, **chosen: bool) -> None:
+    names = [f"--{name}" for name, given in (("json", common.json), *chosen.items()) if given]
+    if "--compare" in names and "--json" not in names and "--jsonl" not in names:
+        names.remove("--compare")
+    if len(names) > 1:
+        raise UsageError(f"{names[0]} and {names[1]} do not go together", fix="give one of them")

@@ -1,0 +1,74 @@
+"""Configured values reach options as click's defaults: flags and environment stay above them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from specdec_cli.errors import UsageError
+
+ORIGINS = "specdec.origins"  # under this key of a context's meta: parameter name -> origin
+NOT_CONFIGURABLE = {"profile", "version", "help"}
+
+
+def load_settings(context: typer.Context, profile: str | None) -> str | None:
+    """Callback of `--profile`, which is parsed before all other options of its command."""
+    if context.resilient_parsing or context.parent is None:  # completion; no command yet
+        return profile
+    from specdec_cli.app.configuration import read_settings
+
+    given: dict[str, Any] = context.obj or {}
+    profile = profile or given.get("profile")
+    parameters = configurable(context)
+    settings = read_settings(profile, known_keys(context))
+    here = {parameters[key]: setting for key, setting in settings.items() if key in parameters}
+    context.default_map = {name: _checked(name, s.value, s.origin) for name, s in here.items()}
+    context.default_map.update(given)  # flags before the command's name
+    context.meta[ORIGINS] = {name: setting.origin for name, setting in here.items()}
+    return profile
+
+
+def configurable(context: typer.Context) -> dict[str, str]:
+    """Configuration key -> parameter name, for the options of this command."""
+    keys = {}
+    for parameter in context.command.params:
+        longs = [name for name in parameter.opts if name.startswith("--")]
+        if longs and parameter.name not in NOT_CONFIGURABLE and parameter.name is not None:
+            keys[longs[0].removeprefix("--")] = parameter.name
+    return keys
+
+
+def known_keys(context: typer.Context) -> set[str]:
+    """The keys of all commands: a key that only another command reads is not an error here."""
+    root = context.find_root().command
+    commands = [root]
+    keys: set[str] = set()
+    while commands:
+        command = commands.pop()
+        commands += getattr(command, "commands", {}).values()
+        for parameter in command.params:
+            keys |= {name.removeprefix("--") for name in parameter.opts if name.startswith("--")}
+    return keys - NOT_CONFIGURABLE
+
+
+def _checked(name: str, value: Any, origin: str) -> Any:
+    if isinstance(value, dict):
+        raise UsageError(
+            f"{name.replace('_', '-')!r} in {origin} is a table", why="it needs a value"
+        )
+    return value
+
+
+def source_of(context: typer.Context, name: str) -> str:
+    """Where the value of a parameter comes from, in words."""
+    source = context.get_parameter_source(name)
+    match source.name if source else "":
+        case "COMMANDLINE":
+            return "command line"
+        case "ENVIRONMENT":
+            parameter = next(p for p in context.command.params if p.name == name)
+            return f"environment, {parameter.envvar}"
+        case "DEFAULT_MAP":
+            return str(context.meta[ORIGINS].get(name, "command line"))
+    return "built-in"

@@ -1,0 +1,1 @@
+"""The llama.cpp adapter, the drafters and the decode loop. Knows tokens, not terminals."""

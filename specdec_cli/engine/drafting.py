@@ -1,0 +1,63 @@
+"""Policies: which drafter to pull from, and how many guesses to pull, each round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Protocol
+
+from specdec_cli.core.chance import Chance
+from specdec_cli.core.rounds import NOTHING, Proposal, Round
+from specdec_cli.engine.drafters import Drafter
+from specdec_cli.errors import EvaluationError
+
+
+class Drafting(Protocol):
+    decision: str  # why it drafts or not, for people
+
+    def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
+        """At most `limit` guesses for what follows `tokens`; none is always correct."""
+
+    def learn(self, round: Round) -> None:
+        """See what became of the last proposal."""
+
+
+class NoDrafting:
+    """Plain decoding: the same loop, an empty proposal."""
+
+    def __init__(self, decision: str) -> None:
+        self.decision = decision
+
+    def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
+        return NOTHING
+
+    def learn(self, round: Round) -> None:
+        pass
+
+
+class FixedLength:
+    """The same number of guesses in every round but the first.
+
+    The first round is the prompt's: guesses there would put the draft's own reading of the prompt
+    before the first token.
+    """
+
+    def __init__(self, drafter: Drafter, length: int) -> None:
+        self.decision = f"{length} guesses a round from the {drafter.source} drafter"
+        self._drafter = drafter
+        self._length = length
+        self._prompt_read = False
+
+    def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
+        if not self._prompt_read:
+            return NOTHING
+        guesses = islice(self._drafter.draft(tokens, chance), min(self._length, limit))
+        try:
+            return Proposal(tuple(guesses), self._drafter.source)
+        except EvaluationError as error:  # the answer goes on without the draft
+            self._length = 0
+            self.decision = f"drafting stopped: {error.message}"
+            return NOTHING
+
+    def learn(self, round: Round) -> None:
+        self._prompt_read = True

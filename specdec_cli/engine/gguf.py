@@ -1,0 +1,326 @@
+"""A cheap look at a GGUF header, before C code sees the file.
+
+Layout (little-endian): magic, version, tensor count, key count; the keys; one record per tensor;
+padding up to the alignment; tensor data. Every length in it comes from the file, so none is
+trusted: a read past the end or an implausible count is a `ModelFileError`, never a crash.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+
+from specdec_cli.errors import ModelFileError
+
+Scalar = int | float | bool | str
+
+MAGIC = b"GGUF"
+PREFIX = struct.Struct("<4sIQQ")
+U32, U64 = struct.Struct("<I"), struct.Struct("<Q")
+STRING, ARRAY = 8, 9
+SCALARS = {
+    code: struct.Struct("<" + letter)
+    for code, letter in {
+        0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
+    }.items()
+}  # fmt: skip
+
+# Far above any real model (the largest vocabularies have some 260,000 tokens and twice as many
+# merges), low enough that a made-up count costs no noticeable time.
+MAX_KEYS = 1 << 16
+MAX_TENSORS = 1 << 18
+MAX_STRINGS = 1 << 22  # in all string arrays together
+MAX_TEXT = 1 << 24  # bytes kept of all other strings together (chat templates are the longest)
+
+# ggml type: (elements in a block, bytes in a block).
+BLOCKS = {
+    0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34),
+    9: (32, 36), 10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210),
+    15: (256, 292), 16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18),
+    21: (256, 110), 22: (256, 82), 23: (256, 136), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8),
+    28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54), 35: (256, 66), 39: (32, 17),
+}  # fmt: skip
+
+# general.file_type, llama.cpp's `llama_ftype`.
+FILE_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K",
+    11: "Q3_K_S", 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S",
+    17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS",
+    23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S", 29: "IQ2_M",
+    30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
+}  # fmt: skip
+
+SPLIT_NAME = re.compile(r"^(?P<stem>.+)-(?P<part>\d{5})-of-(?P<count>\d{5})\.gguf$")
+
+
+@dataclass(frozen=True)
+class GGUFHeader:
+    """What a file says about itself. None where it says nothing."""
+
+    version: int
+    tensor_count: int
+    size: int  # bytes of this file, also where the model is split over several
+    parameters: int  # elements in this file's tensors
+    split_count: int
+    vocab_size: int | None
+    vocab_digest: str | None  # sha256 of the raw bytes of the token array: equal = same vocabulary
+    metadata: Mapping[str, Scalar] = field(repr=False)  # all keys except arrays
+
+    @property
+    def architecture(self) -> str | None:
+        return self.text("general.architecture")
+
+    @property
+    def name(self) -> str | None:
+        return self.text("general.name")
+
+    @property
+    def file_type(self) -> str | None:
+        """The quantisation by its usual name, such as Q4_K_M."""
+        code = self.number("general.file_type")
+        return None if code is None else FILE_TYPES.get(code, f"type {code}")
+
+    @property
+    def context_length(self) -> int | None:
+        """The context that the model was trained for, in tokens."""
+        return self.number(f"{self.architecture}.context_length")
+
+    @property
+    def chat_template(self) -> str | None:
+        return self.text("tokenizer.chat_template")
+
+    def text(self, key: str) -> str | None:
+        value = self.metadata.get(key)
+        return value if isinstance(value, str) else None
+
+    def number(self, key: str) -> int | None:
+        value = self.metadata.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def read_header(path: Path) -> GGUFHeader:
+    """Check a GGUF file and read its header, in well under 0.15 s for 150,000 tokens.
+
+    Raises ModelFileError: missing, a directory, unreadable, not GGUF, damaged, truncated, or a
+    split model of which parts are missing.
+    """
+    path = Path(path)
+    if os.path.isdir(path):
+        raise ModelFileError(
+            f"{path} is a directory",
+            why="a model is one .gguf file",
+            fix="name the file inside it",
+        )
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            check_start(path, file.read(PREFIX.size), size)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                header = HeaderReader(path, data, size).read()
+    except FileNotFoundError:
+        raise ModelFileError(
+            f"no model file at {path}",
+            why="there is no such file",
+            fix="check the path, or see what is installed: specdec list",
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ModelFileError(
+            f"cannot read {path}",
+            why=reason or type(error).__name__,
+            fix="check the file and its permissions",
+        ) from None
+    for part in split_parts(path, header.split_count):
+        if not part.exists():
+            raise ModelFileError(
+                f"{path.name} is one of {header.split_count} parts, and {part.name} is missing",
+                why="a split model needs all its parts in one directory",
+                fix="download the missing part beside it",
+            )
+    return header
+
+
+def split_parts(path: Path, count: int) -> list[Path]:
+    """All files of a split model, in order; only `path` itself where it is not split."""
+    match = SPLIT_NAME.match(path.name)
+    if count <= 1 or count > 99_999 or not match:
+        return [path]
+    stem = match["stem"]
+    return [path.with_name(f"{stem}-{n:05}-of-{count:05}.gguf") for n in range(1, count + 1)]
+
+
+def check_start(path: Path, start: bytes, size: int) -> None:
+    """Recognise what is not GGUF at all by its first bytes."""
+    if not start.startswith(MAGIC[: len(start)]) or not start:
+        raise ModelFileError(
+            f"{path} is not a GGUF file", why=describe(start), fix="download the model again"
+        )
+    if len(start) < PREFIX.size:
+        raise ModelFileError(
+            f"{path} is truncated",
+            why=f"the file is {size} bytes, a GGUF header needs at least {PREFIX.size}",
+            fix="download the model again",
+        )
+    _, version, tensors, keys = PREFIX.unpack(start)
+    if version not in (2, 3):
+        swapped = int.from_bytes(start[4:8], "big")
+        if swapped in (2, 3):
+            why = "it is big-endian, made for another kind of machine"
+        else:
+            why = f"it says version {version}; versions 2 and 3 can be read"
+        raise ModelFileError(
+            f"{path} has an unsupported GGUF format", why=why, fix="get a current GGUF of the model"
+        )
+    if tensors > MAX_TENSORS or keys > MAX_KEYS:
+        raise damaged(path, f"its header claims {tensors} tensors and {keys} keys")
+
+
+def describe(start: bytes) -> str:
+    if not start:
+        return "the file is empty"
+    shown = start[:16].decode("ascii", "replace").replace("\ufffd", ".").strip()
+    shown = "".join(letter if letter.isprintable() else "." for letter in shown)
+    if start.lstrip()[:1] == b"<":
+        return f'its first bytes are "{shown}": looks like a web page saved by a failed download'
+    if start.startswith(b"version https://"):
+        return "it is a Git LFS pointer: the model itself was never fetched"
+    return f'its first bytes are "{shown}", not "GGUF"'
+
+
+def damaged(path: Path, why: str) -> ModelFileError:
+    return ModelFileError(f"{path} is damaged", why=why, fix="download the model again")
+
+
+class HeaderReader:
+    """One pass over the header of a mapped file, from front to back."""
+
+    def __init__(self, path: Path, data: mmap.mmap, size: int) -> None:
+        self.path = path
+        self.data = data
+        self.size = size
+        self.at = PREFIX.size
+        self.strings_left = MAX_STRINGS
+        self.text_left = MAX_TEXT
+        self.vocab_size: int | None = None
+        self.vocab_digest: str | None = None
+
+    def read(self) -> GGUFHeader:
+        _, version, tensor_count, key_count = PREFIX.unpack_from(self.data)
+        try:
+            metadata = dict(self.key() for _ in range(key_count))
+            values = {key: value for key, value in metadata.items() if value is not None}
+            parameters, needed = self.tensors(tensor_count, values.get("general.alignment", 32))
+        except (struct.error, OverflowError, IndexError):
+            # Whatever a damaged length does to the reader, it ends as a read outside the file.
+            raise ModelFileError(
+                f"{self.path} is truncated",
+                why=f"its header goes on past the end of the file, {self.size} bytes",
+                fix="download the model again",
+            ) from None
+        if needed > self.size:
+            raise ModelFileError(
+                f"{self.path} is truncated",
+                why=f"the file is {self.size} bytes, its header needs {needed}",
+                fix="download the model again",
+            )
+        split = values.get("split.count", 1)
+        return GGUFHeader(
+            version=version,
+            tensor_count=tensor_count,
+            size=self.size,
+            parameters=parameters,
+            split_count=split if isinstance(split, int) else 1,
+            vocab_size=self.vocab_size,
+            vocab_digest=self.vocab_digest,
+            metadata=MappingProxyType(values),
+        )
+
+    def number(self, layout: struct.Struct) -> int:
+        (value,) = layout.unpack_from(self.data, self.at)
+        self.at += layout.size
+        return int(value)
+
+    def skip_text(self) -> int:
+        """Step over a string; returns where it starts."""
+        length = self.number(U64)
+        start, self.at = self.at, self.at + length
+        if self.at > self.size:
+            raise IndexError
+        return start
+
+    def text(self) -> str:
+        start = self.skip_text()
+        self.text_left -= self.at - start
+        if self.text_left < 0:
+            raise damaged(self.path, f"its header has more than {MAX_TEXT} bytes of text")
+        return self.data[start : self.at].decode("utf-8", "replace")
+
+    def key(self) -> tuple[str, Scalar | None]:
+        name = self.text()
+        kind = self.number(U32)
+        if kind == ARRAY:
+            self.array(name)
+            return name, None
+        if kind == STRING:
+            return name, self.text()
+        layout = self.scalar(kind)
+        (value,) = layout.unpack_from(self.data, self.at)
+        self.at += layout.size
+        return name, value
+
+    def scalar(self, kind: int) -> struct.Struct:
+        if kind not in SCALARS:
+            raise damaged(self.path, f"its header has a value of unknown type {kind}")
+        return SCALARS[kind]
+
+    def array(self, name: str) -> None:
+        """Step over an array; of the token array, keep the length and a digest."""
+        kind, count = self.number(U32), self.number(U64)
+        start = self.at
+        if kind != STRING:
+            self.at += count * self.scalar(kind).size
+            if self.at > self.size:
+                raise IndexError
+            return
+        self.strings_left -= count
+        if self.strings_left < 0:
+            raise damaged(self.path, f"its header claims a list of {count} strings")
+        # The one hot loop: 150,000 tokens and as many merges, so no string is ever built.
+        unpack, data, at = U64.unpack_from, self.data, self.at
+        for _ in range(count):
+            at += 8 + unpack(data, at)[0]
+        self.at = at
+        if at > self.size:
+            raise IndexError
+        if name == "tokenizer.ggml.tokens":
+            self.vocab_size = count
+            self.vocab_digest = sha256(self.data[start:at]).hexdigest()
+
+    def tensors(self, count: int, alignment: Scalar) -> tuple[int, int]:
+        """Elements of all tensors, and the size that the file must have at least."""
+        if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
+            raise damaged(self.path, f"its header asks for an alignment of {alignment}")
+        parameters = end = 0
+        for _ in range(count):
+            self.skip_text()
+            dimensions = self.number(U32)
+            if dimensions > 4:
+                raise damaged(self.path, f"its header has a tensor of {dimensions} dimensions")
+            elements = 1
+            for _ in range(dimensions):
+                elements *= self.number(U64)
+            per_block, block_bytes = BLOCKS.get(
+                self.number(U32), (1, 0)
+            )  # newer type: size unknown
+            offset = self.number(U64)
+            parameters += elements
+            end = max(end, offset + elements // per_block * block_bytes)
+        start = -(-self.at // alignment) * alignment
+        return parameters, start + end if count else self.at

@@ -1,0 +1,1 @@
+"""llama.cpp through its C-level functions; the only package that imports `llama_cpp`."""

@@ -1,0 +1,169 @@
+"""A llama.cpp context as a `LanguageModel`: the KV cache is the memo of a pure function."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import llama_cpp
+import numpy as np
+
+from specdec_cli.engine.language_model import Interrupted, Logits
+from specdec_cli.engine.llama import library
+from specdec_cli.engine.llama.model import LlamaModel
+from specdec_cli.errors import EvaluationError, OutOfMemory
+
+SEQUENCE = 0  # the one sequence of every context
+FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """How to evaluate: `size` tokens at most, `batch` rows a call, up to `rows` rows of logits."""
+
+    size: int
+    batch: int = 512
+    rows: int = 1
+    threads: int = 1
+    flash_attention: str = "auto"
+
+
+class LlamaContext:
+    """One sequence of one model.
+
+    `stop` is asked between the nodes of the compute graph; where it says yes, the running
+    evaluation ends at once with `Interrupted`.
+
+    Raises:
+        OutOfMemory: llama.cpp could not create the context.
+    """
+
+    def __init__(
+        self,
+        model: LlamaModel,
+        options: ContextOptions,
+        *,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        self.context_size = options.size  # llama.cpp pads its own figure; ours is the limit
+        self.vocab_size = model.vocabulary.size
+        self.can_roll_back = not model.recurrent
+        self._batch_size = max(options.batch, options.rows)
+        self._evaluated: list[int] = []
+
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx = options.size
+        params.n_batch = params.n_ubatch = self._batch_size
+        # Room for the rows that are read and no more: 300 MiB less for a vocabulary of 150,000.
+        params.n_outputs_max = params.n_outputs_max_per_seq = options.rows
+        params.n_threads = params.n_threads_batch = options.threads
+        params.flash_attn_type = FLASH_ATTENTION[options.flash_attention]
+        params.swa_full = True  # a sliding window's cache cannot roll back otherwise
+        self._abort = llama_cpp.ggml_abort_callback(lambda _data: stop is not None and stop())
+        params.abort_callback = self._abort
+        library.clear_log()
+        self._handle = llama_cpp.llama_init_from_model(model.handle, params)
+        if not self._handle:
+            raise OutOfMemory(
+                f"no context of {options.size} tokens for {model.path.name}",
+                why=library.last_error() or "llama.cpp gave no reason",
+                fix="use a smaller -c",
+            )
+        self._memory = llama_cpp.llama_get_memory(self._handle)
+        self._batch = _Batch(self._batch_size)
+
+    def close(self) -> None:
+        if self._handle:
+            llama_cpp.llama_free(self._handle)
+            self._handle = None
+
+    def forget(self) -> None:
+        self._evaluated = []
+        llama_cpp.llama_memory_clear(self._memory, True)
+
+    def cached(self, tokens: Sequence[int]) -> int:
+        return common_prefix(self._evaluated, list(tokens))
+
+    def logits(self, tokens: Sequence[int], *, last: int) -> Logits:
+        tokens = list(tokens)
+        if len(tokens) > self.context_size:
+            raise EvaluationError(
+                "the context is full", why=f"{len(tokens)} tokens, room for {self.context_size}"
+            )
+        done = self._keep(min(self.cached(tokens), len(tokens) - last))
+        while (left := len(tokens) - done) > self._batch_size:
+            size = min(self._batch_size, left - last)  # all read rows belong to one evaluation
+            self._evaluate(tokens[done : done + size], done, rows=0)
+            done += size
+        self._evaluate(tokens[done:], done, rows=last)
+        return np.ctypeslib.as_array(
+            llama_cpp.llama_get_logits(self._handle), shape=(last, self.vocab_size)
+        )
+
+    def _keep(self, count: int) -> int:
+        """Drop all but the first `count` tokens from the memo; how many are left.
+
+        Asked for even where the memo ends there: an interrupted evaluation leaves cells behind.
+        """
+        if not llama_cpp.llama_memory_seq_rm(self._memory, SEQUENCE, count, -1):
+            self.can_roll_back = False
+            self.forget()
+            return 0
+        self._evaluated = self._evaluated[:count]
+        return count
+
+    def _evaluate(self, tokens: list[int], start: int, *, rows: int) -> None:
+        self._batch.fill(tokens, start, rows)
+        code = llama_cpp.llama_decode(self._handle, self._batch.struct)
+        if code == 2:
+            raise Interrupted
+        if code != 0:
+            raise EvaluationError(
+                f"llama.cpp could not evaluate {len(tokens)} tokens at position {start}",
+                why="no free cell in the KV cache" if code == 1 else f"llama_decode gave {code}",
+                fix="use a smaller -b or a larger -c; specdec run -v shows llama.cpp's log",
+            )
+        self._evaluated += tokens  # only now: a failure above leaves the memo true
+
+
+class _Batch:
+    """A `llama_batch` over numpy arrays that are filled anew for each call."""
+
+    def __init__(self, size: int) -> None:
+        self._tokens = np.zeros(size, dtype=np.int32)
+        self._positions = np.zeros(size, dtype=np.int32)
+        self._counts = np.ones(size, dtype=np.int32)
+        self._sequence = (llama_cpp.llama_seq_id * 1)(SEQUENCE)
+        pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
+        self._sequences = (pointer * size)(*[ctypes.cast(self._sequence, pointer)] * size)
+        self._outputs = np.zeros(size, dtype=np.int8)
+        self.struct = llama_cpp.llama_batch(
+            n_tokens=0,
+            token=self._tokens.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token)),
+            embd=None,
+            pos=self._positions.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_pos)),
+            n_seq_id=self._counts.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)),
+            seq_id=self._sequences,
+            logits=self._outputs.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
+        )
+
+    def fill(self, tokens: list[int], start: int, rows: int) -> None:
+        count = len(tokens)
+        self.struct.n_tokens = count
+        self._tokens[:count] = tokens
+        self._positions[:count] = np.arange(start, start + count)
+        self._outputs[:count] = 0
+        self._outputs[count - rows : count] = 1
+
+
+def common_prefix(left: list[int], right: list[int]) -> int:
+    """Length of the longest common prefix, by halving slices: compares at C speed."""
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
