@@ -142,7 +142,8 @@ class _Output:
     def stream(
         self, session: Session, prompt: list[int], options: AnswerOptions, plain: str
     ) -> Answer:
-        from specdec_cli.app.generate import Statistics, Token, answer
+        from specdec_cli.app.generate import Token, answer
+        from specdec_cli.core.statistics import Statistics
 
         try:
             for event in answer(session, prompt, options, no_draft=plain):
@@ -151,7 +152,7 @@ class _Output:
                 elif isinstance(event, Statistics):
                     self._live.status(live_line(event))
                 else:
-                    result: Answer = event
+                    result = event
         finally:
             self._live.close()
         self._end(session, result, options)

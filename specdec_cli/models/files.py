@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from specdec_cli.engine.gguf import read_header
 from specdec_cli.errors import DownloadError, ModelFileError
 from specdec_cli.models.events import Event, Notice, Verified
+from specdec_cli.models.store import models_directory
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -36,7 +37,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise DownloadError(
             f"cannot write to {path.parent}",
             why=error.strerror or str(error),
-            fix="check its permissions, or set SPECDEC_MODELS to another directory",
+            fix=f"check its permissions, or set {setting(path)} to another directory",
         ) from None
 
 
@@ -57,8 +58,13 @@ def check_space(directory: Path, needed: int) -> None:
         raise DownloadError(
             f"not enough disk space at {directory}",
             why=f"{readable(needed)} needed, {readable(free)} free",
-            fix=f"free {readable(needed - free)} or set SPECDEC_MODELS to another disk",
+            fix=f"free {readable(needed - free)} or set {setting(directory)} to another disk",
         )
+
+
+def setting(path: Path) -> str:
+    """The environment variable that decides where such a file goes."""
+    return "SPECDEC_MODELS" if path.is_relative_to(models_directory()) else "HF_HOME"
 
 
 def readable(size: int) -> str:

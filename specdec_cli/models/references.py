@@ -119,7 +119,12 @@ def hub_reference(reference: str) -> HubReference:
 
 
 def url_reference(reference: str) -> UrlReference:
-    parts = urlsplit(reference)
+    try:
+        parts = urlsplit(reference)
+    except ValueError as error:
+        raise UsageError(
+            f"{reference} is not an address", why=str(error), fix="copy it again"
+        ) from None
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise UsageError(
             f"will not fetch a model over plain http from {parts.hostname}",
@@ -164,10 +169,12 @@ def unknown(reference: str) -> ModelFileError:
     looks_like_path = reference.endswith(".gguf") or path.parent != Path()
     if looks_like_path:
         names += [str(path.with_name(other.name)) for other in siblings(path)]
-    nearest = list(dict.fromkeys(get_close_matches(reference, names, n=3, cutoff=0.5)))
+    completed = [name for name in names if reference and name.startswith(reference)]
+    similar = get_close_matches(reference, names, n=3, cutoff=0.5)
+    nearest = list(dict.fromkeys([*completed, *similar]))[:3]
     return ModelFileError(
         f"no model file at {reference}" if looks_like_path else f"unknown model {reference}",
-        why=f"nearest: {', '.join(nearest)}" if nearest else "nothing here has a similar name",
+        why=f"nearest: {', '.join(nearest)}" if nearest else "and nothing has a similar name",
         fix="see what there is: specdec list",
     )
 

@@ -54,7 +54,7 @@ def fetch(
                     heard, done = True, event.done
                     yield event
                 return
-            except httpx2.HTTPError as error:
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 why = str(error) or type(error).__name__
                 if not heard:
                     raise Unavailable(
@@ -88,7 +88,7 @@ def stream(
         if etag := part.note().get("etag"):
             asked["If-Range"] = etag
     with http.stream("GET", url, headers=asked) as response:
-        if response.status_code == 416:
+        if response.status_code == 416 and at:
             # The part is not the beginning of what is there now; ask for all of it.
             part.path.unlink(missing_ok=True)
             response.close()

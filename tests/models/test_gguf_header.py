@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import VOCABULARY, make_gguf, text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiny_gguf import VOCABULARY, make_gguf, text
 
 from specdec_cli.engine.gguf import GGUFHeader, read_header
 from specdec_cli.errors import ModelFileError

@@ -122,6 +122,14 @@ def test_a_gated_repository(hub, model, where):
     assert "HF_TOKEN" in caught.value.fix
 
 
+def test_a_cache_that_cannot_be_written_names_its_own_setting(hub, model, cache):
+    cache.parent.mkdir()
+    cache.touch()
+    with pytest.raises(DownloadError, match="cannot write") as caught:
+        list(pull(f"hf:{REPO}"))
+    assert "HF_HOME" in caught.value.fix
+
+
 def test_no_hub_in_reach_is_said_at_once():
     with pytest.raises(DownloadError, match=r"cannot reach 127\.0\.0\.1:9"):
         list(pull(f"hf:{REPO}"))

@@ -129,7 +129,11 @@ def test_a_path_is_itself(tmp_path, monkeypatch, gguf):
 
 @pytest.mark.parametrize(
     ("reference", "nearest"),
-    [("qwen2.5-coder:1.5", "qwen2.5-coder:1.5b"), ("smolm2:135m", "smollm2:135m")],
+    [
+        ("qwen2.5-coder:1.5", "qwen2.5-coder:1.5b"),
+        ("smolm2:135m", "smollm2:135m"),
+        ("qwen", "qwen2.5-coder:1.5b, qwen2.5-coder:0.5b"),
+    ],
 )
 def test_an_unknown_name_says_the_nearest(reference, nearest):
     with pytest.raises(ModelFileError, match="unknown model") as caught:

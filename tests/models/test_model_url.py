@@ -124,7 +124,7 @@ def test_a_web_page_is_not_kept_as_a_model(url, hub, models):
     assert names(models) == ["m.gguf.bad"]
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 410, 429, 500, 503])
+@pytest.mark.parametrize("status", [204, 401, 403, 404, 410, 416, 429, 500, 503])
 def test_a_server_that_does_not_give_it(url, hub, status, models):
     hub.status["/"] = status
     with pytest.raises(DownloadError) as caught:
@@ -146,6 +146,20 @@ def test_a_server_that_does_not_give_it(url, hub, status, models):
 def test_addresses_that_are_refused(reference):
     with pytest.raises(UsageError):
         list(pull(reference))
+
+
+@pytest.mark.parametrize(
+    "host", ["[", "exa mple", "", "127.0.0.1:99999", "\x01", "user@", "ü" * 70]
+)
+def test_addresses_that_make_no_sense(host):
+    with pytest.raises((UsageError, DownloadError)):
+        list(pull(f"https://{host}/m.gguf"))
+
+
+def test_a_circle_of_redirects(url, hub):
+    hub.redirects["/m.gguf"] = "/m.gguf"
+    with pytest.raises(DownloadError, match="cannot reach"):
+        list(pull(url))
 
 
 def test_a_redirect_to_open_http_is_refused(url, hub):

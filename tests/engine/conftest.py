@@ -1,0 +1,62 @@
+"""Models for the engine's tests, loaded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from gguf_files import write_tiny, write_with_vocabulary_of
+
+from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
+from specdec_cli.engine.llama.model import LlamaModel
+
+Load = Callable[..., LlamaModel]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Load]:
+    """A tiny model made with these arguments of `write_tiny`."""
+    opened: list[LlamaModel] = []
+
+    def make(**arguments: object) -> LlamaModel:
+        path = write_tiny(tmp_path / f"tiny{len(opened)}.gguf", **arguments)
+        opened.append(LlamaModel(path))
+        return opened[-1]
+
+    yield make
+    for model in opened:
+        model.close()
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaModel]:
+    model = LlamaModel(write_tiny(tmp_path_factory.mktemp("tiny") / "tiny.gguf"))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def mamba(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaModel]:
+    path = tmp_path_factory.mktemp("mamba") / "mamba.gguf"
+    model = LlamaModel(write_tiny(path, architecture="mamba"))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def real(smollm2: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(smollm2)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def clueless(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random draft with the real model's vocabulary."""
+    return write_with_vocabulary_of(tmp_path_factory.mktemp("clueless") / "draft.gguf", smollm2)
+
+
+def context(model: LlamaModel, **options: object) -> LlamaContext:
+    defaults: dict[str, object] = {"size": 64, "batch": 16, "rows": 5, "threads": 2}
+    return LlamaContext(model, ContextOptions(**{**defaults, **options}))  # type: ignore[arg-type]
