@@ -37,6 +37,7 @@ def write_tiny(
     *,
     seed: int = 0,
     script: Sequence[Token] = (),
+    slips: Sequence[Token] = (),
     template: str | None = CHATML,
     markers: bool = True,
     add_bos: bool = True,
@@ -49,12 +50,14 @@ def write_tiny(
 
     Args:
         script: what it says, over and over; the same token must not stand in it twice.
+        slips: tokens of the script after which it begins again, as a draft that is wrong there.
         markers: does the vocabulary have ChatML's control tokens?
         renamed: other texts for some ids.
         extra_tokens: padding tokens at the end of the vocabulary.
         architecture: `llama` or `mamba`; a model of any other name cannot be loaded.
     """
-    tokens, types, script_ids = _vocabulary(script, markers, renamed or {}, extra_tokens)
+    tokens, types = _vocabulary(script, markers, renamed or {}, extra_tokens)
+    follower = _followers(tokens, script, slips)
     writer = gguf.GGUFWriter(path, architecture)
     _add_shape(writer, width)
     writer.add_tokenizer_model("llama")
@@ -69,7 +72,7 @@ def write_tiny(
     if template is not None:
         writer.add_chat_template(template)
     tensors = _mamba if architecture == "mamba" else _llama
-    _finish(writer, tensors(np.random.default_rng(seed), len(tokens), width, script_ids))
+    _finish(writer, tensors(np.random.default_rng(seed), len(tokens), width, follower))
     return path
 
 
@@ -89,31 +92,45 @@ def write_with_vocabulary_of(path: Path, model: Path, *, seed: int = 0) -> Path:
             writer.add_key_value(name, value, kind)
         if name == "tokenizer.ggml.tokens":
             size = len(value)
-    _finish(writer, _llama(np.random.default_rng(seed), size, WIDTH, []))
+    _finish(writer, _llama(np.random.default_rng(seed), size, WIDTH, {}))
     return path
 
 
 def _vocabulary(
     script: Sequence[Token], markers: bool, renamed: Mapping[int, str], extra: int
-) -> tuple[list[str], list[int], list[int]]:
-    """Token texts, their types, and the ids of the script."""
+) -> tuple[list[str], list[int]]:
+    """Token texts and their types."""
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *PIECES]
     types = [gguf.TokenType.UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * len(PIECES)]
     if markers:
         types[IM_START] = types[IM_END] = CONTROL
     else:
         tokens[IM_START], tokens[IM_END] = "▁in", "▁an"
-    own = [token.replace(" ", "▁") for token in script if isinstance(token, str)]
+    own = [_spelled(token) for token in script if isinstance(token, str)]
     own = [token for token in dict.fromkeys(own) if token not in tokens]
     padding = [f"[pad{i}]" for i in range(extra)]
     tokens += [*own, *padding]
     types += [NORMAL] * (len(own) + len(padding))
-    ids = {token: i for i, token in enumerate(tokens)}
-    script_ids = [ids[t.replace(" ", "▁")] if isinstance(t, str) else t for t in script]
-    assert len(set(script_ids)) == len(script_ids), "a script goes on from its last token alone"
     for token, text in renamed.items():
         tokens[token] = text
-    return tokens, [int(kind) for kind in types], script_ids
+    return tokens, [int(kind) for kind in types]
+
+
+def _spelled(text: str) -> str:
+    return text.replace(" ", "▁")
+
+
+Followers = dict[int, int]  # token -> what a model with a script says after it
+
+
+def _followers(
+    tokens: list[str], script: Sequence[Token], slips: Sequence[Token]
+) -> Followers:
+    ids = [tokens.index(_spelled(t)) if isinstance(t, str) else t for t in script]
+    assert len(set(ids)) == len(ids), "a script goes on from its last token alone"
+    after = dict(zip(ids, [*ids[1:], *ids[:1]], strict=True))
+    wrong = {tokens.index(_spelled(t)) if isinstance(t, str) else t for t in slips}
+    return {token: ids[0] if token in wrong else next for token, next in after.items()}
 
 
 def _add_shape(writer: gguf.GGUFWriter, width: int) -> None:
@@ -135,25 +152,24 @@ def _add_shape(writer: gguf.GGUFWriter, width: int) -> None:
 Tensors = Iterator[tuple[str, np.ndarray]]
 
 
-def _ends(rng: np.random.Generator, size: int, width: int, script: list[int]) -> Tensors:
+def _ends(rng: np.random.Generator, size: int, width: int, follower: Followers) -> Tensors:
     """What tokens become at the bottom, and how tokens are read off at the top."""
     embedding = rng.standard_normal((size, width))
     output = rng.standard_normal((size, width)) * 0.5
-    if script:  # a token's embedding, unchanged by the layers, points at the token after it
+    if follower:  # a token's embedding, unchanged by the layers, points at the token after it
         output[:] = 0
-        follower = dict(zip(script, [*script[1:], script[0]], strict=True))
-        for token in range(size):
-            output[follower.get(token, script[0])] += embedding[token] * (
-                1.0 if token in follower else 0.05
-            )
+        for token, after in follower.items():
+            output[after] += embedding[token]
+        others = np.setdiff1d(np.arange(size), list(follower))
+        embedding[others] = embedding[list(follower)[-1]]  # after anything else it begins
     yield "token_embd", embedding
     yield "output_norm", np.ones(width)
     yield "output", output
 
 
-def _llama(rng: np.random.Generator, size: int, width: int, script: list[int]) -> Tensors:
-    yield from _ends(rng, size, width, script)
-    quiet = 0.0 if script else 1.0
+def _llama(rng: np.random.Generator, size: int, width: int, follower: Followers) -> Tensors:
+    yield from _ends(rng, size, width, follower)
+    quiet = 0.0 if follower else 1.0
 
     def matrix(rows: int, columns: int) -> np.ndarray:
         return rng.standard_normal((rows, columns)) * (2 / columns) ** 0.5
@@ -170,9 +186,9 @@ def _llama(rng: np.random.Generator, size: int, width: int, script: list[int]) -
         yield block + "ffn_down", matrix(width, 2 * width) * quiet
 
 
-def _mamba(rng: np.random.Generator, size: int, width: int, script: list[int]) -> Tensors:
-    yield from _ends(rng, size, width, script)
-    quiet = 0.0 if script else 1.0
+def _mamba(rng: np.random.Generator, size: int, width: int, follower: Followers) -> Tensors:
+    yield from _ends(rng, size, width, follower)
+    quiet = 0.0 if follower else 1.0
     inner, state, rank, kernel = 2 * width, 16, 8, 4
     for layer in range(LAYERS):
         block = f"blk.{layer}."

@@ -17,7 +17,7 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
     """Everything about one answer. Times in milliseconds; null, never NaN, where nothing was."""
     statistics = answer.statistics
     load = session.options
-    drafter = "model" if session.draft is not None and options.draft_tokens else "none"
+    drafter = "suffix" if load.suffix else "model" if session.draft is not None else "none"
     return {
         "model": str(load.target),
         "draft_model": str(load.draft) if load.draft else None,
@@ -63,6 +63,8 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
             "gpu_layers": load.gpu_layers,
             "draft_gpu_layers": load.draft_gpu_layers,
             "flash_attention": load.flash_attention,
+            "cross_vocab": load.cross_vocab,
+            "exact": load.numerics.as_dict() if load.numerics.pairs else None,
         },
         "versions": {"specdec": __version__, **library.versions()},
     }

@@ -12,16 +12,22 @@ from types import TracebackType
 import psutil
 
 from specdec_cli.core.options import SamplingOptions
-from specdec_cli.engine.compatibility import check_same_vocabulary
-from specdec_cli.engine.drafters import ModelDrafter
+from specdec_cli.engine.drafters import (
+    CrossVocabularyDrafter,
+    Drafter,
+    ModelDrafter,
+    SuffixDrafter,
+)
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
 from specdec_cli.engine.llama import library
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
+from specdec_cli.engine.llama.numerics import FASTEST, Numerics
+from specdec_cli.engine.retokenization import Retokenizer
+from specdec_cli.engine.vocabulary import Intersection, Match, intersection, match, require_same
 from specdec_cli.errors import OutOfMemory
 
 DEFAULT_CONTEXT = 8192
-MINUTE_BATCH = 2  # the smallest batch that makes sense: one row read, one row before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,8 @@ class LoadOptions:
 
     target: Path
     draft: Path | None = None
+    cross_vocab: bool = False  # a draft with another vocabulary will do
+    suffix: bool = False  # guess from the text itself, without a draft model
     draft_tokens: int = 4  # at most this many rows are checked at once, plus one
     context_size: int | None = None
     batch: int = 512
@@ -37,6 +45,7 @@ class LoadOptions:
     gpu_layers: int = -1
     draft_gpu_layers: int = -1
     flash_attention: str = "auto"
+    numerics: Numerics = FASTEST  # of the target; a draft always runs as fast as it can
 
 
 class Session:
@@ -55,13 +64,22 @@ class Session:
         self.notices: list[str] = []
         self.stop = Event()
         self._open: list[LlamaModel | LlamaContext] = []
+        self._match: Match | None = None
+        self._shared: Intersection | None = None
+        options.numerics.enter()
         try:
             self.model = self._load(options.target, options.gpu_layers, on_progress)
             self.draft_model = self._load_draft(options) if options.draft else None
-            self.threads = options.threads or psutil.cpu_count(logical=False) or 1
+            self.threads = options.threads or default_threads()
             self.context_size = self._fitting_context_size(options.context_size)
-            self.target = self._context(self.model, rows=options.draft_tokens + 1)
-            self.draft = self._context(self.draft_model, rows=1) if self.draft_model else None
+            self.target = self._context(
+                self.model, options.draft_tokens + 1, options.numerics, options.flash_attention
+            )
+            self.draft = (
+                self._context(self.draft_model, 1, FASTEST, options.flash_attention)
+                if self.draft_model
+                else None
+            )
         except BaseException:
             self.close()
             raise
@@ -90,24 +108,43 @@ class Session:
 
     def drafting(self, sampling: SamplingOptions, length: int, *, off: str = "") -> Drafting:
         """The policy for one answer; `off` is the reason where drafting is not wanted."""
-        if off or self.draft is None or length == 0:
-            return NoDrafting(off or ("no draft model" if self.draft is None else "length 0"))
+        if off or length == 0:
+            return NoDrafting(off or "draft length 0")
         if not self.target.can_roll_back:
             return NoDrafting("this target keeps a state that cannot take back rejected guesses")
-        drafter = ModelDrafter(
+        drafter = self._drafter(sampling)
+        return NoDrafting("no draft model") if drafter is None else FixedLength(drafter, length)
+
+    def _drafter(self, sampling: SamplingOptions) -> Drafter | None:
+        ends = self.model.vocabulary.ends
+        if self.options.suffix:
+            return SuffixDrafter(ends=ends)
+        if self.draft is None or self.draft_model is None:
+            return None
+        if self._shared is not None:
+            return CrossVocabularyDrafter(
+                self.draft,
+                sampling,
+                target_vocab=self.target.vocab_size,
+                ends=ends,
+                shared=self._shared,
+                retokenizer=Retokenizer(self.model.vocabulary, self.draft_model.vocabulary),
+            )
+        return ModelDrafter(
             self.draft,
             sampling,
             target_vocab=self.target.vocab_size,
-            ends=self.model.vocabulary.ends,
+            ends=ends,
+            never=self._match.differing if self._match else None,
         )
-        return FixedLength(drafter, length)
 
     def _load(
         self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None = None
     ) -> LlamaModel:
         if gpu_layers > 0 and not library.has_gpu():
             self.notices.append("this llama.cpp has no GPU support: all layers run on the CPU")
-        model = LlamaModel(path, gpu_layers=gpu_layers, on_progress=on_progress)
+        repacked = self.options.numerics.repacked or path != self.options.target
+        model = LlamaModel(path, gpu_layers=gpu_layers, repacked=repacked, on_progress=on_progress)
         self._open.append(model)
         return model
 
@@ -117,12 +154,7 @@ class Session:
             self.notices.append("draft and target are the same file: nothing can be gained")
             return self.model
         draft = self._load(options.draft, options.draft_gpu_layers)
-        check_same_vocabulary(
-            self.model.vocabulary,
-            draft.vocabulary,
-            target_name=options.target.name,
-            draft_name=options.draft.name,
-        )
+        self._check_vocabulary(options.draft, draft)
         if draft.parameters > self.model.parameters:
             self.notices.append(
                 f"the draft ({draft.description}) is larger than the target "
@@ -130,15 +162,33 @@ class Session:
             )
         return draft
 
-    def _context(self, model: LlamaModel, *, rows: int) -> LlamaContext:
+    def _check_vocabulary(self, path: Path, draft: LlamaModel) -> None:
+        found = match(self.model.vocabulary, draft.vocabulary)
+        if self.options.cross_vocab and not found.same:
+            self._shared = intersection(self.model.vocabulary, draft.vocabulary)
+            self.notices.append(
+                f"the draft has another vocabulary: it can guess {self._shared.share:.0%} "
+                "of the target's tokens"
+            )
+            return
+        require_same(found, target_name=self.options.target.name, draft_name=path.name)
+        self._match = found
+        if count := len(found.differing):
+            self.notices.append(f"{count} tokens mean something else to the draft: never drafted")
+
+    def _context(
+        self, model: LlamaModel, rows: int, numerics: Numerics, flash_attention: str
+    ) -> LlamaContext:
+        chosen = numerics.flash_attention
         context = LlamaContext(
             model,
             ContextOptions(
                 size=self.context_size,
-                batch=max(MINUTE_BATCH, min(self.options.batch, self.context_size)),
+                batch=min(self.options.batch, self.context_size),
                 rows=rows,
                 threads=self.threads,
-                flash_attention=self.options.flash_attention,
+                flash_attention=flash_attention if chosen == "auto" else chosen,
+                pairs=numerics.pairs,
             ),
             stop=self.stop.is_set,
         )
@@ -175,6 +225,10 @@ class Session:
                 f"context {wanted} is more than the {trained} tokens the model was trained for"
             )
         return wanted
+
+
+def default_threads() -> int:
+    return int(psutil.cpu_count(logical=False) or 1)
 
 
 def _gib(size: int) -> str:

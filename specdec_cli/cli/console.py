@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -14,7 +16,7 @@ from rich.style import Style
 from specdec_cli.cli.options import Colour, CommonFlags
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
-STYLES = {"target": Style(), "model": Style(color="green")}  # a drafted, accepted token: green
+STYLES = {"model": Style(color="green"), "suffix": Style(color="blue")}  # accepted guesses
 
 
 class Terminal:
@@ -23,6 +25,7 @@ class Terminal:
     def __init__(self, flags: CommonFlags) -> None:
         self.quiet = flags.quiet
         self.json = flags.json
+        self.verbose = flags.verbose
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # what the locale cannot show must not end a run
                 stream.reconfigure(errors="replace")
@@ -34,6 +37,15 @@ class Terminal:
         """May a line be redrawn on stderr?"""
         dumb = os.environ.get("TERM") == "dumb"
         return not self.quiet and not self.json and sys.stderr.isatty() and not dumb
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Callable[[str], None]]:
+        """A spinner on stderr while something takes a moment; call what it gives to reword it."""
+        if not self.live or self.verbose:
+            yield lambda text: None
+            return
+        with self.err.status(what) as status:
+            yield status.update
 
     def notice(self, text: str) -> None:
         if not self.quiet:

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.models import model_path
-from specdec_cli.cli.options import CommonFlags, LoadFlags, parse_layers
+from specdec_cli.cli.options import (
+    CommonFlags,
+    DrafterKind,
+    LoadFlags,
+    OnOffAuto,
+    RuleName,
+    parse_layers,
+)
+from specdec_cli.core.options import SamplingOptions
 from specdec_cli.errors import SpecdecError, UsageError
 
 if TYPE_CHECKING:
     from specdec_cli.app.session import Session
+    from specdec_cli.engine.llama.numerics import Numerics
 
 
 def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Session:
@@ -28,16 +37,24 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
         else parse_layers("--gpu-layers-draft", load.gpu_layers_draft)
     )
     target = model_path(terminal, load.model, offline=common.offline)
-    draft = None if load.plain else _draft_path(terminal, load, target, offline=common.offline)
+    suffix = load.drafter is DrafterKind.suffix and not load.plain
+    draft = (
+        None
+        if load.plain or suffix
+        else _draft_path(terminal, load, target, offline=common.offline)
+    )
 
     from specdec_cli.app.session import LoadOptions, Session
     from specdec_cli.engine.llama import library
+    from specdec_cli.engine.llama.numerics import FASTEST
 
     if common.verbose:
         library.show_log(lambda text: print(text, end="", file=sys.stderr, flush=True))  # noqa: T201
     options = LoadOptions(
         target=target,
         draft=draft,
+        cross_vocab=load.cross_vocab,
+        suffix=suffix,
         draft_tokens=load.guesses,
         context_size=load.ctx_size,
         batch=load.batch_size,
@@ -45,15 +62,52 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
         gpu_layers=gpu_layers,
         draft_gpu_layers=draft_layers,
         flash_attention=load.flash_attn.value,
+        numerics=_exact(terminal, load, target, gpu_layers) if load.wants_exact else FASTEST,
     )
-    if terminal.live and not common.verbose:
-        with terminal.err.status(f"loading {target.name}"):
-            session = Session(options)
-    else:
+    with terminal.working(f"loading {target.name}"):
         session = Session(options)
     for notice in session.notices:
         terminal.notice(notice)
     return session
+
+
+def check_exact(load: LoadFlags, sampling: SamplingOptions) -> None:
+    """Raises:
+    UsageError: `--exact` with an option that it cannot honour.
+    """
+    if load.wants_exact and load.flash_attn is not OnOffAuto.auto:
+        raise UsageError(
+            f"--exact does not go with --flash-attn {load.flash_attn}",
+            why="the probe chooses the kernels",
+            fix="leave --flash-attn out",
+        )
+    if load.wants_exact and not sampling.greedy and load.accept is not RuleName.coupled:
+        raise UsageError(
+            f"--exact does not go with --accept {load.accept}",
+            why="above temperature 0 that rule keeps the distribution, not the text",
+            fix="use --accept coupled, the default",
+        )
+
+
+def _exact(terminal: Terminal, load: LoadFlags, target: Path, gpu_layers: int) -> Numerics:
+    """Kernels that pass the probe, and a line that says which and what finding them cost."""
+    from specdec_cli.app.exact import find_exact, require_exact
+    from specdec_cli.app.session import default_threads
+
+    with terminal.working("looking for kernels that are exact") as say:
+        probe = find_exact(
+            target,
+            draft_tokens=load.guesses,
+            threads=load.threads or default_threads(),
+            gpu_layers=gpu_layers,
+            on_try=lambda words: say(f"trying {words} (once for this model and machine)"),
+        )
+    numerics = require_exact(probe, best_effort=load.exact_best_effort)
+    if probe.numerics is None:
+        terminal.notice(f"not exact: even {probe.tried[-1][0]}, {probe.tried[-1][1]}")
+    else:
+        terminal.remark(probe.words())
+    return numerics
 
 
 def _draft_path(terminal: Terminal, load: LoadFlags, target: Path, *, offline: bool) -> Path | None:

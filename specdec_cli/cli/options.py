@@ -29,6 +29,7 @@ class Colour(StrEnum):
 class DrafterKind(StrEnum):
     auto = "auto"
     model = "model"
+    suffix = "suffix"
     none = "none"
 
 
@@ -112,9 +113,16 @@ class LoadFlags:
     no_draft: Annotated[
         bool, option("--no-draft", help="Plain decoding: load no draft.", panel="Models")
     ] = False
+    cross_vocab: Annotated[
+        bool,
+        option("--cross-vocab", panel="Models",
+               help="Take a draft with another vocabulary: it guesses what both share."),
+    ] = False  # fmt: skip
     drafter: Annotated[
-        DrafterKind, option("--drafter", help="Where guesses come from.", panel="Speculation")
-    ] = DrafterKind.auto
+        DrafterKind,
+        option("--drafter", panel="Speculation",
+               help="Where guesses come from: a draft model, or the text's own repetitions."),
+    ] = DrafterKind.auto  # fmt: skip
     draft_tokens: Annotated[
         int,
         option(
@@ -132,6 +140,16 @@ class LoadFlags:
     accept: Annotated[
         RuleName, option("--accept", help="Verification rule.", panel="Speculation")
     ] = RuleName.coupled
+    exact: Annotated[
+        bool,
+        option("--exact", panel="Speculation",
+               help="The same bytes whatever is drafted: kernels chosen by a probe, some slower."),
+    ] = False  # fmt: skip
+    exact_best_effort: Annotated[
+        bool,
+        option("--exact-best-effort", panel="Speculation",
+               help="As --exact, but go on with a notice where no kernels pass the probe."),
+    ] = False  # fmt: skip
     ctx_size: Annotated[
         int | None,
         option(
@@ -167,6 +185,10 @@ class LoadFlags:
     def guesses(self) -> int:
         """The draft length under whichever of its names it was given."""
         return self.draft_tokens if self.draft_tokens_alias is None else self.draft_tokens_alias
+
+    @property
+    def wants_exact(self) -> bool:
+        return self.exact or self.exact_best_effort
 
     @property
     def plain(self) -> str:

@@ -14,7 +14,7 @@ from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.failures import INTERRUPTED, TERMINATED
 from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed
-from specdec_cli.cli.loading import open_session
+from specdec_cli.cli.loading import check_exact, open_session
 from specdec_cli.cli.options import (
     CommonFlags,
     LengthFlags,
@@ -98,6 +98,7 @@ def run(
     _check_output_choice(common, jsonl=jsonl, extract=extract, compare=compare)
     wanted, notice = read_prompt(prompt, prompt_option, file)
     chosen, seed = sampling.options(), sampling.chosen_seed()
+    check_exact(load, chosen)
     terminal = Terminal(common)
     if notice:
         terminal.notice(notice)
@@ -226,10 +227,7 @@ def _compare(
     if not answer.statistics.drafted:
         terminal.notice("nothing was drafted, so there is nothing to compare")
         return
-    if terminal.live:
-        with terminal.err.status("the same answer again, without a draft"):
-            comparison = compare_with_plain(session, prompt, options, answer)
-    else:
+    with terminal.working("the same answer again, without a draft"):
         comparison = compare_with_plain(session, prompt, options, answer)
     if comparison is not None:
         terminal.remark(_verdict(comparison, greedy=options.sampling.greedy))

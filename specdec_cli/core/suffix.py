@@ -51,7 +51,7 @@ class SuffixAutomaton:
             after += 1
 
     def _follow(self, token: int) -> None:
-        """Extend the match by a token, or fall back to the longest shorter suffix that allows it."""
+        """Extend the match by a token, or the longest shorter one that it can extend."""
         state, length = self._matched, self.match
         while state > 0 and token not in self._next[state]:
             state = self._link[state]

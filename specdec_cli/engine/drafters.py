@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+import numpy as np
+
 from specdec_cli.core.chance import Chance
-from specdec_cli.core.distribution import distribution
+from specdec_cli.core.distribution import Ids, Row, distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess
+from specdec_cli.core.suffix import SuffixAutomaton
 from specdec_cli.engine.language_model import LanguageModel
+from specdec_cli.engine.retokenization import Retokenizer
+from specdec_cli.engine.vocabulary import Intersection
 
 
 class Drafter(Protocol):
@@ -28,6 +33,9 @@ class ModelDrafter:
 
     The filters are mirrored because a draft flatter than the filtered target proposes tokens that
     the target can never accept.
+
+    Args:
+        never: ids that do not mean the same to both, and are not drafted.
     """
 
     source = "model"
@@ -39,19 +47,97 @@ class ModelDrafter:
         *,
         target_vocab: int,
         ends: frozenset[int],
+        never: Ids | None = None,
     ) -> None:
         self._draft = draft
         self._sampling = sampling
         self._width = min(target_vocab, draft.vocab_size)  # padding ids are never drafted
         self._ends = ends
+        self._never = never if never is not None and len(never) else None
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         history = list(tokens)
         while len(history) <= self._draft.context_size:
-            row = self._draft.logits(history, last=1)[0, : self._width]
+            row = self._row(history)
             law = distribution(row, self._sampling, history)
             token = chance.draw(len(history), law)
             yield Guess(token, law)
             if token in self._ends:
                 return
             history.append(token)
+
+    def _row(self, history: list[int]) -> Row:
+        row: Row = self._draft.logits(history, last=1)[0, : self._width]
+        if self._never is not None:
+            row = row.copy()
+            row[self._never] = -np.inf
+        return row
+
+
+class CrossVocabularyDrafter:
+    """Guesses of a model with other tokens: those it shares with the target, renormalised.
+
+    Any distribution will do as a draft's, so leaving out what the target cannot read costs
+    acceptance and nothing else. Timor et al., ICML 2025, arXiv 2502.05202.
+    """
+
+    source = "model"
+
+    def __init__(
+        self,
+        draft: LanguageModel,
+        sampling: SamplingOptions,
+        *,
+        target_vocab: int,
+        ends: frozenset[int],
+        shared: Intersection,
+        retokenizer: Retokenizer,
+    ) -> None:
+        self._draft = draft
+        self._sampling = sampling
+        self._target_vocab = target_vocab
+        self._ends = ends
+        self._shared = shared
+        self._retokenizer = retokenizer
+        self._draft_id = dict(
+            zip(shared.target_ids.tolist(), shared.draft_ids.tolist(), strict=True)
+        )
+
+    def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
+        history = list(tokens)
+        context = self._retokenizer.translate(history)
+        while context and len(context) <= self._draft.context_size:
+            row = np.full(self._target_vocab, -np.inf, dtype=np.float32)
+            row[self._shared.target_ids] = self._draft.logits(context, last=1)[
+                0, self._shared.draft_ids
+            ]
+            law = distribution(row, self._sampling, history)
+            token = chance.draw(len(history), law)
+            yield Guess(token, law)
+            if token in self._ends:
+                return
+            history.append(token)
+            context.append(self._draft_id[token])
+
+
+class SuffixDrafter:
+    """Guesses that the text goes on as it did after the longest earlier match of its end."""
+
+    source = "suffix"
+
+    def __init__(self, *, ends: frozenset[int], min_match: int = 2) -> None:
+        self._ends = ends
+        self._min_match = min_match  # one common token says too little
+        self._automaton = SuffixAutomaton()
+
+    def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
+        known = len(self._automaton.tokens)
+        if list(tokens[:known]) != self._automaton.tokens:  # another conversation
+            self._automaton, known = SuffixAutomaton(), 0
+        self._automaton.extend(tokens[known:])
+        if self._automaton.match < self._min_match:
+            return
+        for token in self._automaton.continuation():
+            yield Guess(token)
+            if token in self._ends:
+                return

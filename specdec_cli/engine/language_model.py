@@ -48,11 +48,19 @@ class LanguageModel(Protocol):
 class Vocabulary(Protocol):
     """The token texts of one model file."""
 
-    size: int
-    ends: frozenset[int]  # ids that end a generation
+    @property
+    def size(self) -> int:
+        """How many tokens there are."""
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """Ids that end a generation."""
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Ids of `text`, nothing added; with `special`, control tokens spelled in it are one id."""
 
     def piece(self, token: int) -> bytes:
         """The bytes that a token stands for in the output; empty for control tokens."""
+
+    def spelling(self, token: int) -> bytes:
+        """The same, but a control token's name where it has no bytes."""

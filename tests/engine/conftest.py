@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contexts import Load
 from gguf_files import write_tiny, write_with_vocabulary_of
 
-from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
-
-Load = Callable[..., LlamaModel]
-
 
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
@@ -55,8 +52,3 @@ def real(smollm2: Path) -> Iterator[LlamaModel]:
 def clueless(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random draft with the real model's vocabulary."""
     return write_with_vocabulary_of(tmp_path_factory.mktemp("clueless") / "draft.gguf", smollm2)
-
-
-def context(model: LlamaModel, **options: object) -> LlamaContext:
-    defaults: dict[str, object] = {"size": 64, "batch": 16, "rows": 5, "threads": 2}
-    return LlamaContext(model, ContextOptions(**{**defaults, **options}))  # type: ignore[arg-type]

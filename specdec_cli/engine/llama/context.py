@@ -20,13 +20,18 @@ FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """How to evaluate: `size` tokens at most, `batch` rows a call, up to `rows` rows of logits."""
+    """How to evaluate: `size` tokens at most, `batch` rows a call, up to `rows` rows of logits.
+
+    With `pairs`, no call evaluates or outputs a single row (see `numerics`): a row that would
+    stand alone is evaluated together with the one before it, once more.
+    """
 
     size: int
     batch: int = 512
     rows: int = 1
     threads: int = 1
     flash_attention: str = "auto"
+    pairs: bool = False
 
 
 class LlamaContext:
@@ -49,14 +54,16 @@ class LlamaContext:
         self.context_size = options.size  # llama.cpp pads its own figure; ours is the limit
         self.vocab_size = model.vocabulary.size
         self.can_roll_back = not model.recurrent
-        self._batch_size = max(options.batch, options.rows)
+        self._least = 2 if options.pairs else 1
+        rows = max(options.rows, self._least)
+        self._batch_size = max(options.batch, rows + 2)  # no chunk of a prompt is a single row
         self._evaluated: list[int] = []
 
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx = options.size
+        params.n_ctx = options.size + 1  # a cell to pad a text of one token
         params.n_batch = params.n_ubatch = self._batch_size
         # Room for the rows that are read and no more: 300 MiB less for a vocabulary of 150,000.
-        params.n_outputs_max = params.n_outputs_max_per_seq = options.rows
+        params.n_outputs_max = params.n_outputs_max_per_seq = rows
         params.n_threads = params.n_threads_batch = options.threads
         params.flash_attn_type = FLASH_ATTENTION[options.flash_attention]
         params.swa_full = True  # a sliding window's cache cannot roll back otherwise
@@ -91,14 +98,27 @@ class LlamaContext:
             raise EvaluationError(
                 "the context is full", why=f"{len(tokens)} tokens, room for {self.context_size}"
             )
-        done = self._keep(min(self.cached(tokens), len(tokens) - last))
+        read = max(last, self._least)
+        if len(tokens) < read:
+            return self._padded(tokens)
+        done = self._keep(min(self.cached(tokens), len(tokens) - read))
         while (left := len(tokens) - done) > self._batch_size:
-            size = min(self._batch_size, left - last)  # all read rows belong to one evaluation
+            size = min(self._batch_size, left - read)  # all read rows belong to one evaluation
             self._evaluate(tokens[done : done + size], done, rows=0)
             done += size
-        self._evaluate(tokens[done:], done, rows=last)
+        self._evaluate(tokens[done:], done, rows=read)
+        return self._rows(read)[read - last :]
+
+    def _padded(self, tokens: list[int]) -> Logits:
+        """A text of one token, evaluated with a second row that is dropped again."""
+        self._keep(0)
+        self._evaluate([*tokens, *tokens], 0, rows=2)
+        self._evaluated.pop()  # the next call drops the cell
+        return self._rows(2)[:1]
+
+    def _rows(self, count: int) -> Logits:
         return np.ctypeslib.as_array(
-            llama_cpp.llama_get_logits(self._handle), shape=(last, self.vocab_size)
+            llama_cpp.llama_get_logits(self._handle), shape=(count, self.vocab_size)
         )
 
     def _keep(self, count: int) -> int:

@@ -28,6 +28,7 @@ class LlamaModel:
         path: Path,
         *,
         gpu_layers: int = ALL_LAYERS,
+        repacked: bool = True,
         on_progress: Callable[[float], None] | None = None,
     ) -> None:
         library.start()
@@ -43,6 +44,7 @@ class LlamaModel:
 
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+        params.use_extra_bufts = repacked
         params.progress_callback = progressed
         library.clear_log()
         self.handle = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
@@ -180,14 +182,17 @@ class LlamaVocabulary:
 
     def piece(self, token: int) -> bytes:
         if token not in self._pieces:
-            self._pieces[token] = self._read_piece(token)
+            self._pieces[token] = self._read_piece(token, special=False)
         return self._pieces[token]
 
-    def _read_piece(self, token: int) -> bytes:
+    def spelling(self, token: int) -> bytes:
+        return self.piece(token) or self._read_piece(token, special=True)
+
+    def _read_piece(self, token: int, *, special: bool) -> bytes:
         room = 64
         while True:
             buffer = ctypes.create_string_buffer(room)
-            size = llama_cpp.llama_token_to_piece(self._handle, token, buffer, room, 0, False)
+            size = llama_cpp.llama_token_to_piece(self._handle, token, buffer, room, 0, special)
             if size >= 0:
                 return buffer.raw[:size]
             room = -size

@@ -1,0 +1,95 @@
+"""A terminal that a test can read: pexpect runs the command in it, pyte draws what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pexpect
+import pyte
+from command import PATIENCE, command, environment
+
+
+class Screen:
+    """One run on a terminal of `columns` x `lines`, both streams on it."""
+
+    def __init__(
+        self,
+        *arguments: object,
+        columns: int = 80,
+        lines: int = 24,
+        env: Mapping[str, str] | None = None,
+        shell: str | None = None,
+    ) -> None:
+        program = ["/bin/sh", "-c", shell] if shell else command(*arguments)
+        self.raw = ""
+        self._screen = pyte.HistoryScreen(columns, lines, history=1000)
+        self._stream = pyte.Stream(self._screen)
+        self._child = pexpect.spawn(
+            program[0],
+            program[1:],
+            dimensions=(lines, columns),
+            env=environment(env),
+            encoding="utf-8",
+            timeout=PATIENCE,
+        )
+
+    def wait_for(self, text: str) -> None:
+        """Read until the text has been written."""
+        self._child.expect_exact(text)
+        self._take(self._child.before + self._child.after)
+
+    def type(self, text: str) -> None:
+        self._child.send(text)
+
+    def interrupt(self) -> None:
+        self._child.sendintr()
+
+    def signal(self, number: int) -> None:
+        self._child.kill(number)
+
+    def end(self) -> int:
+        """Read to the end; the exit code."""
+        self._child.expect(pexpect.EOF)
+        self._take(self._child.before)
+        self._child.close()
+        assert "Traceback" not in self.raw, self.raw
+        assert self._child.signalstatus is None, self._child.signalstatus
+        return int(self._child.exitstatus)
+
+    def close(self) -> None:
+        self._child.close(force=True)
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands on the screen and above it, without blank lines at the end."""
+        above = ["".join(line[x].data for x in range(self._screen.columns)) for line in self._top]
+        lines = [line.rstrip() for line in [*above, *self._screen.display]]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    @property
+    def text(self) -> str:
+        """All of it without line ends, as one reads text that wraps."""
+        return "".join(self.lines)
+
+    def coloured(self, colour: str) -> str:
+        """The characters shown in one colour, in order."""
+        return "".join(
+            row[x].data
+            for row in [*self._top, *(self._screen.buffer[y] for y in range(self._screen.lines))]
+            for x in range(self._screen.columns)
+            if row[x].fg == colour and row[x].data.strip()
+        )
+
+    @property
+    def title(self) -> str:
+        return str(self._screen.title)
+
+    @property
+    def _top(self) -> list[Mapping[int, pyte.screens.Char]]:
+        return list(self._screen.history.top)
+
+    def _take(self, text: str) -> None:
+        self.raw += text
+        self._stream.feed(text)
