@@ -74,8 +74,8 @@ def run_specdec(
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The isolated environment of this test, without a network."""
-    return {**os.environ, "HF_HUB_OFFLINE": "1", **(changes or {})}
+    """The isolated environment of this test: no network, and one thread for the tiny models."""
+    return {**os.environ, "HF_HUB_OFFLINE": "1", "SPECDEC_THREADS": "1", **(changes or {})}
 
 
 def command(*arguments: object) -> list[str]:

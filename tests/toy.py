@@ -4,72 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import islice
-from typing import TypeAlias
 
 import numpy as np
 
 from specdec_cli.core.chance import Chance
-from specdec_cli.core.distribution import Row
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess, Proposal, Round
 from specdec_cli.engine.drafters import Drafter
 from specdec_cli.engine.language_model import LanguageModel, Logits
-from specdec_cli.errors import EvaluationError
+from specdec_cli.engine.table_model import PLAIN, Rows, TableModel, random_model, random_rows
 
-PLAIN = SamplingOptions(temp=1.0, top_k=0, top_p=1.0, min_p=0.0)  # the model's own law
+__all__ = [  # the table models of the package's own self-test are used here as well
+    "PLAIN",
+    "Rows",
+    "TableModel",
+    "random_model",
+    "random_rows",
+]
+
 GREEDY = SamplingOptions(temp=0.0)
-
-Rows: TypeAlias = Callable[[tuple[int, ...]], Row]
-"""The logits after a sequence of tokens."""
-
-
-def random_rows(seed: int, vocab: int, *, order: int = 3, banned: float = 0.0) -> Rows:
-    """Log-probabilities that depend on the last `order` tokens; a share of the ids is banned."""
-
-    @cache
-    def row(context: tuple[int, ...]) -> Row:
-        generator = np.random.default_rng([seed, *context])
-        logits = np.log(generator.dirichlet(np.full(vocab, 0.7)) + 1e-6)
-        closed = generator.random(vocab) < banned
-        closed[generator.integers(vocab)] = False
-        return np.where(closed, -np.inf, logits).astype(np.float32)
-
-    return lambda tokens: row(tokens[-order:])
 
 
 def fixed_rows(probs: Sequence[float]) -> Rows:
     """The same law after whatever tokens."""
     row = np.log(np.asarray(probs)).astype(np.float32)
     return lambda tokens: row
-
-
-@dataclass
-class TableModel:
-    """A pure function from tokens to a row, with no memo to get wrong."""
-
-    rows: Rows
-    vocab_size: int
-    context_size: int = 4096
-    can_roll_back: bool = True
-
-    def logits(self, tokens: Sequence[int], *, last: int) -> Logits:
-        if len(tokens) > self.context_size:
-            raise EvaluationError("the context is full")
-        assert 1 <= last <= len(tokens)
-        prefixes = range(len(tokens) - last + 1, len(tokens) + 1)
-        return np.stack([self.rows(tuple(tokens[:size])) for size in prefixes])
-
-    def cached(self, tokens: Sequence[int]) -> int:
-        return 0
-
-    def forget(self) -> None:
-        pass
-
-
-def random_model(seed: int, vocab: int, *, order: int = 3, context_size: int = 4096) -> TableModel:
-    return TableModel(random_rows(seed, vocab, order=order), vocab, context_size)
 
 
 @dataclass
@@ -93,6 +53,28 @@ class CountingModel:
 
     def forget(self) -> None:
         self.model.forget()
+
+
+class FailingModel:
+    """Another model that breaks at an evaluation, after a number of good ones."""
+
+    def __init__(self, model: TableModel, after: int, error: Exception) -> None:
+        self.vocab_size = model.vocab_size
+        self.context_size = model.context_size
+        self.can_roll_back = True
+        self._model, self._left, self._error = model, after, error
+
+    def logits(self, tokens: Sequence[int], *, last: int) -> Logits:
+        if self._left == 0:
+            raise self._error
+        self._left -= 1
+        return self._model.logits(tokens, last=last)
+
+    def cached(self, tokens: Sequence[int]) -> int:
+        return 0
+
+    def forget(self) -> None:
+        pass
 
 
 @dataclass

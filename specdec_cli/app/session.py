@@ -112,10 +112,11 @@ class Session:
             return NoDrafting(off or "draft length 0")
         if not self.target.can_roll_back:
             return NoDrafting("this target keeps a state that cannot take back rejected guesses")
-        drafter = self._drafter(sampling)
+        drafter = self.drafter(sampling)
         return NoDrafting("no draft model") if drafter is None else FixedLength(drafter, length)
 
-    def _drafter(self, sampling: SamplingOptions) -> Drafter | None:
+    def drafter(self, sampling: SamplingOptions) -> Drafter | None:
+        """Where guesses come from; None where there is nothing to guess with."""
         ends = self.model.vocabulary.ends
         if self.options.suffix:
             return SuffixDrafter(ends=ends)

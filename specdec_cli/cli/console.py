@@ -57,6 +57,10 @@ class Terminal:
         if not self.quiet:
             self.err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
+    def line(self, text: str) -> None:
+        """A line of a report, on stdout."""
+        self.out.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def data(self, document: Any) -> None:
         """One JSON document on stdout."""
         sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")

@@ -13,6 +13,7 @@ from specdec_cli.cli.options import (
     DrafterKind,
     LoadFlags,
     OnOffAuto,
+    PromptFlags,
     RuleName,
     parse_layers,
 )
@@ -69,6 +70,20 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
     for notice in session.notices:
         terminal.notice(notice)
     return session
+
+
+def prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptFlags) -> list[int]:
+    from specdec_cli.engine.llama.chat_template import ChatTemplate, raw_tokens
+
+    if flags.raw:
+        if flags.system is not None:
+            raise UsageError("--raw has no place for --system", fix="write it into the prompt")
+        return raw_tokens(session.model.vocabulary, prompt)
+    template = ChatTemplate(session.model)
+    if template.notice:
+        terminal.notice(template.notice)
+    system = [{"role": "system", "content": flags.system}] if flags.system else []
+    return template.tokens([*system, {"role": "user", "content": prompt}])
 
 
 def check_exact(load: LoadFlags, sampling: SamplingOptions) -> None:

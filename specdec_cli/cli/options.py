@@ -200,15 +200,23 @@ class LoadFlags:
         return "-k 0" if self.guesses == 0 else ""
 
 
+Temperature = Annotated[
+    float,
+    option("--temp", "--temperature", metavar="T", panel="Sampling",
+           help="Temperature; 0 always takes the most likely token."),
+]  # fmt: skip
+Seed = Annotated[
+    int,
+    option("-s", "--seed", metavar="N", panel="Sampling",
+           help="Same seed, same choices; -1 draws one and reports it."),
+]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class SamplingFlags:
     """What shapes the distribution of the next token."""
 
-    temp: Annotated[
-        float,
-        option("--temp", "--temperature", metavar="T", panel="Sampling",
-               help="Temperature; 0 always takes the most likely token."),
-    ] = SAMPLING.temp  # fmt: skip
+    temp: Temperature = SAMPLING.temp
     greedy: Annotated[bool, option("--greedy", help="The same as --temp 0.", panel="Sampling")] = (
         False
     )
@@ -244,11 +252,7 @@ class SamplingFlags:
         option("--logit-bias", metavar="ID=VALUE", panel="Sampling",
                help="Add to one token's logit; -inf bans it. May be repeated."),
     ] = None  # fmt: skip
-    seed: Annotated[
-        int,
-        option("-s", "--seed", metavar="N", panel="Sampling",
-               help="Same seed, same choices; -1 draws one and reports it."),
-    ] = -1  # fmt: skip
+    seed: Seed = -1
 
     def options(self) -> SamplingOptions:
         """Raises:
@@ -277,6 +281,14 @@ class SamplingFlags:
                 f"--seed cannot be {self.seed}", why="it must be -1 (random) or fit in 64 bits"
             )
         return self.seed
+
+
+@dataclass(frozen=True)
+class MeasuredSamplingFlags(SamplingFlags):
+    """The same for commands that measure: greedy and with a fixed seed unless told otherwise."""
+
+    temp: Temperature = 0.0
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)

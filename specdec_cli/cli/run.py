@@ -12,9 +12,8 @@ import typer
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
-from specdec_cli.cli.failures import INTERRUPTED, TERMINATED
 from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed
-from specdec_cli.cli.loading import check_exact, open_session
+from specdec_cli.cli.loading import check_exact, open_session, prompt_ids
 from specdec_cli.cli.options import (
     CommonFlags,
     LengthFlags,
@@ -24,7 +23,7 @@ from specdec_cli.cli.options import (
     option,
 )
 from specdec_cli.cli.prompt import read_prompt
-from specdec_cli.cli.signals import stop_on_signals
+from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
 from specdec_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def run(
         ignore_eos=length.ignore_eos,
     )
     with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:
-        ids = _prompt_ids(terminal, session, wanted, text)
+        ids = prompt_ids(terminal, session, wanted, text)
         output = _Output(terminal, colours=show is Show.accepted, jsonl=jsonl, extract=extract)
         if compare:
             from specdec_cli.app.compare import warm_up
@@ -126,8 +125,7 @@ def run(
             terminal.remark(summary(answer, options))
         if compare and answer.finish != "interrupted":
             _compare(terminal, session, ids, options, answer)
-    if signals.received:
-        raise typer.Exit(TERMINATED if signals.terminated else INTERRUPTED)
+    exit_if_stopped(signals)
 
 
 class _Output:
@@ -199,20 +197,6 @@ def summary(answer: Answer, options: AnswerOptions) -> str:
         reasons = {"length": "cut at -n", "context": "the context is full"}
         parts.append(reasons.get(answer.finish, answer.finish))
     return " · ".join([*parts, f"seed {options.seed}"])
-
-
-def _prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptFlags) -> list[int]:
-    from specdec_cli.engine.llama.chat_template import ChatTemplate, raw_tokens
-
-    if flags.raw:
-        if flags.system is not None:
-            raise UsageError("--raw has no place for --system", fix="write it into the prompt")
-        return raw_tokens(session.model.vocabulary, prompt)
-    template = ChatTemplate(session.model)
-    if template.notice:
-        terminal.notice(template.notice)
-    system = [{"role": "system", "content": flags.system}] if flags.system else []
-    return template.tokens([*system, {"role": "user", "content": prompt}])
 
 
 def _compare(

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from threading import Event
 from types import FrameType
 
+import typer
+
+from specdec_cli.cli.failures import INTERRUPTED, TERMINATED
+
 
 @dataclass(slots=True)
 class Signals:
@@ -42,3 +46,9 @@ def stop_on_signals(stop: Event) -> Iterator[Signals]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def exit_if_stopped(signals: Signals) -> None:
+    """Leave with the exit code that belongs to the signal, if there was one."""
+    if signals.received:
+        raise typer.Exit(TERMINATED if signals.terminated else INTERRUPTED)

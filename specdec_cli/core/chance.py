@@ -87,7 +87,7 @@ class SharedNoise:
 
 def uniform(seed: int, *key: int) -> float:
     """A number in the open interval (0, 1) that depends on the seed and the key alone."""
-    return ((_hash(seed, *key) >> 11) + 0.5) * 2.0**-53
+    return ((_hash(seed, *key) >> 12) + 0.5) * 2.0**-52  # half a step: never 0, never 1
 
 
 def gumbel(seed: int, position: int, ids: Ids) -> Floats:
@@ -98,7 +98,7 @@ def gumbel(seed: int, position: int, ids: Ids) -> Floats:
     """
     base = np.uint64(_hash(seed, SHARED, position))
     bits = _mix_array(ids.astype(np.uint64) * np.uint64(GOLDEN) + base)
-    level = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    level = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     return -np.log(-np.log(level))
 
 

@@ -77,7 +77,7 @@ def distribution(row: Row, options: SamplingOptions, history: Sequence[int]) -> 
     ids = _largest(row, options.top_k)
     logits = row[ids].astype(np.float64) - float(row[best])
     if options.top_p < 1:
-        kept = _nucleus(np.exp(logits), options.top_p)
+        kept = _nucleus(logits, options.top_p)
         ids, logits = ids[kept], logits[kept]
     if options.min_p > 0:
         kept = np.flatnonzero(logits >= math.log(options.min_p))
@@ -95,10 +95,12 @@ def _adjusted(row: Row, options: SamplingOptions, history: Sequence[int]) -> Row
         return row
     row = row.copy()
     for token, bias in options.logit_bias:
-        row[token] += bias
+        if token < len(row):  # a draft may be narrower than the target
+            row[token] += bias
     if options.penalises and history:
         last = options.penalty_last_n
-        counts = Counter(history if last < 0 else history[-last:])
+        window = history if last < 0 else history[-last:]
+        counts = Counter(token for token in window if token < len(row))
         ids = np.fromiter(counts.keys(), dtype=np.int64, count=len(counts))
         times = np.fromiter(counts.values(), dtype=np.float32, count=len(counts))
         logits = row[ids]
@@ -137,12 +139,13 @@ def _all_ids(size: int) -> Ids:
     return ids
 
 
-def _nucleus(weights: Floats, top_p: float) -> Ids:
-    """Indices, ascending, of the fewest largest weights whose share reaches `top_p`."""
+def _nucleus(logits: Floats, top_p: float) -> Ids:
+    """Indices, ascending, of the fewest largest logits whose share reaches `top_p`."""
+    weights = np.exp(logits)
     shares = weights / weights.sum()
     # Entries below (1 - p)/n add up to less than 1 - p: the nucleus is complete without them.
     candidates = np.flatnonzero(shares >= (1 - top_p) / len(shares))
-    descending = candidates[np.argsort(-shares[candidates], kind="stable")]
+    descending = candidates[np.argsort(-logits[candidates], kind="stable")]
     reached = int(np.searchsorted(np.cumsum(shares[descending]), top_p))
     return np.sort(descending[: reached + 1])
 

@@ -45,9 +45,9 @@ class TextStream:
         if text:
             self._held.append(Piece(text, source))
         held = "".join(piece.text for piece in self._held)
-        found = [(at, stop) for stop in self._stops if (at := held.find(stop)) >= 0]
-        if found:
-            at, self.stopped = min(found)
+        found = [(at + len(stop), at, stop) for stop in self._stops if (at := held.find(stop)) >= 0]
+        if found:  # the one that is complete first, however the text was cut into tokens
+            _, at, self.stopped = min(found)
             return self._take(at)
         return self._take(len(held) - self._possible_stop(held))
 

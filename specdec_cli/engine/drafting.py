@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Protocol
 
 from specdec_cli.core.chance import Chance
-from specdec_cli.core.rounds import NOTHING, Proposal, Round
+from specdec_cli.core.rounds import NOTHING, Guess, Proposal, Round
 from specdec_cli.engine.drafters import Drafter
 from specdec_cli.errors import EvaluationError
 
@@ -39,25 +39,26 @@ class FixedLength:
     """The same number of guesses in every round but the first.
 
     The first round is the prompt's: guesses there would put the draft's own reading of the prompt
-    before the first token.
+    before the first token. `at_once` guesses there too.
     """
 
-    def __init__(self, drafter: Drafter, length: int) -> None:
+    def __init__(self, drafter: Drafter, length: int, *, at_once: bool = False) -> None:
         self.decision = f"{length} guesses a round from the {drafter.source} drafter"
         self._drafter = drafter
         self._length = length
-        self._prompt_read = False
+        self._prompt_read = at_once
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         if not self._prompt_read:
             return NOTHING
-        guesses = islice(self._drafter.draft(tokens, chance), min(self._length, limit))
+        guesses: list[Guess] = []
         try:
-            return Proposal(tuple(guesses), self._drafter.source)
+            for guess in islice(self._drafter.draft(tokens, chance), min(self._length, limit)):
+                guesses.append(guess)  # kept even if the next one fails: it was drawn
         except EvaluationError as error:  # the answer goes on without the draft
             self._length = 0
             self.decision = f"drafting stopped: {error.message}"
-            return NOTHING
+        return Proposal(tuple(guesses), self._drafter.source) if guesses else NOTHING
 
     def learn(self, round: Round) -> None:
         self._prompt_read = True

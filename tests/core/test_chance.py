@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from enumeration import PROMPT
 from toy import PLAIN, Policy, random_model
 
 from specdec_cli.core import chance
@@ -16,6 +15,7 @@ from specdec_cli.core.distribution import Distribution
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
 from specdec_cli.engine.drafters import ModelDrafter
+from specdec_cli.engine.enumeration import PROMPT
 
 SEEDS = (0, 1, 2, 42, 2**32, 2**63 - 1, -1)
 

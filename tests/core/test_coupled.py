@@ -8,7 +8,6 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from enumeration import PROMPT, Setting, plain_law
 from toy import PLAIN, FixedGuess, PointDrafter, Policy, random_model
 
 from specdec_cli.core.chance import Chance, SharedNoise
@@ -17,8 +16,9 @@ from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess, Proposal, Round
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
-from specdec_cli.engine.drafters import ModelDrafter
+from specdec_cli.engine.drafters import ModelDrafter, SuffixDrafter
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
+from specdec_cli.engine.enumeration import PROMPT, Setting, plain_law
 from specdec_cli.engine.language_model import LanguageModel
 
 VOCAB = 8
@@ -64,6 +64,7 @@ DRAFTINGS: dict[str, Callable[[SamplingOptions], Drafting]] = {
     "the same model": lambda sampling: FixedLength(model_drafter(TARGET, sampling), 4),
     "another model": lambda sampling: FixedLength(model_drafter(OTHER, sampling), 3),
     "a greedy point mass": lambda sampling: FixedLength(PointDrafter(OTHER), 3),
+    "a suffix match": lambda sampling: FixedLength(SuffixDrafter(ends=ENDS, min_match=1), 4),
     "a fixed guess": lambda sampling: Policy(FixedGuess(3), 2),
     "a random length": lambda sampling: RandomLength(model_drafter(OTHER, sampling)),
     "draws bent by their value": lambda sampling: Policy(Clairvoyant(), 5),

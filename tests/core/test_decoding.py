@@ -1,51 +1,43 @@
-"""The decode loop on toy models: where it stops, what it asks for, and what it survives."""
+"""The decode loop on a toy model: what it emits, what it asks for, and where it stops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
+from greedy_loop import (
+    ENDS,
+    PROMPT,
+    TARGET,
+    VOCAB,
+    answer,
+    disturbed,
+    greedy_by_hand,
+    model_drafter,
+    tokens_of,
+)
 from toy import (
     GREEDY,
     PLAIN,
     CountingModel,
+    FailingModel,
     FixedGuess,
     PointDrafter,
     Policy,
-    TableModel,
     random_model,
 )
 
 from specdec_cli.core.chance import Chance
-from specdec_cli.core.rounds import Guess, Round
+from specdec_cli.core.rounds import Round
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
-from specdec_cli.engine.drafters import Drafter, ModelDrafter
-from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
-from specdec_cli.engine.language_model import Interrupted, LanguageModel
+from specdec_cli.engine.drafters import Drafter, ModelDrafter, SuffixDrafter
+from specdec_cli.engine.drafting import FixedLength, NoDrafting
 from specdec_cli.errors import EvaluationError
 
-VOCAB = 6
-PROMPT = (0, 3, 1)
-TARGET = random_model(3, VOCAB, order=2)
-ENDS = frozenset({5})
-
 every_rule = pytest.mark.parametrize("rule", RULES)
-
-
-def model_drafter(model: LanguageModel = TARGET, ends: frozenset[int] = ENDS) -> ModelDrafter:
-    return ModelDrafter(model, GREEDY, target_vocab=VOCAB, ends=ends)
-
-
-def disturbed() -> TableModel:
-    """The target, wrong after every third token or so."""
-    other = random_model(9, VOCAB, order=2)
-    return TableModel(
-        lambda tokens: (other if sum(tokens) % 3 == 0 else TARGET).rows(tokens), VOCAB
-    )
 
 
 DRAFTERS: dict[str, Callable[[], Drafter]] = {
@@ -53,36 +45,10 @@ DRAFTERS: dict[str, Callable[[], Drafter]] = {
     "nearly itself": lambda: model_drafter(disturbed()),
     "another": lambda: model_drafter(random_model(4, VOCAB, order=1)),
     "point": lambda: PointDrafter(disturbed()),
+    "suffix": lambda: SuffixDrafter(ends=ENDS, min_match=1),
     "fixed": lambda: FixedGuess(2),
     "end token": lambda: FixedGuess(5),
 }
-
-
-def answer(
-    drafting: Drafting,
-    *,
-    target: LanguageModel = TARGET,
-    rule: str = "coupled",
-    max_tokens: int | None = 12,
-    ends: frozenset[int] = frozenset(),
-    sampling=GREEDY,
-    seed: int = 0,
-) -> list[Round]:
-    options = DecodeOptions(sampling, seed, max_tokens, ends)
-    return list(decode(target, drafting, RULES[rule], PROMPT, options))
-
-
-def tokens_of(rounds: list[Round]) -> list[int]:
-    return [token for round in rounds for token in round.emitted]
-
-
-def greedy_by_hand(count: int, ends: frozenset[int], context: int = 4096) -> list[int]:
-    tokens = list(PROMPT)
-    while len(tokens) - len(PROMPT) < count and len(tokens) < context:
-        tokens.append(int(TARGET.rows(tuple(tokens)).argmax()))
-        if tokens[-1] in ends:
-            break
-    return tokens[len(PROMPT) :]
 
 
 @every_rule
@@ -171,80 +137,9 @@ def test_an_end_token_inside_of_an_accepted_block_cuts_it(rule: str) -> None:
     assert last.source(len(last.emitted) - 1) == "model"
 
 
-def test_a_model_drafter_stops_behind_an_end_token() -> None:
-    end = greedy_by_hand(2, frozenset())[1]
-    drafter = model_drafter(ends=frozenset({end}))
-    guesses = list(drafter.draft(PROMPT, RULES["coupled"].chance(0, len(PROMPT))))
-    assert [guess.token for guess in guesses][-1] == end
-    assert [guess.token for guess in guesses].count(end) == 1
-
-
-def test_a_model_drafter_stops_where_its_own_context_is_full() -> None:
-    draft = replace(TARGET, context_size=len(PROMPT) + 2)
-    chance = RULES["coupled"].chance(0, len(PROMPT))
-    assert len(list(model_drafter(draft, frozenset()).draft(PROMPT, chance))) == 3
-    rounds = answer(FixedLength(model_drafter(draft, frozenset()), 4))
-    assert tokens_of(rounds) == greedy_by_hand(12, frozenset())
-    assert not len(rounds[-1].proposal)
-
-
-def test_a_wider_draft_never_guesses_an_id_that_the_target_does_not_have() -> None:
-    wide = TableModel(lambda tokens: np.arange(VOCAB + 3, dtype=np.float32), VOCAB + 3)
-    chance = RULES["coupled"].chance(0, len(PROMPT))
-    assert next(model_drafter(wide).draft(PROMPT, chance)).token == VOCAB - 1
-
-
-def test_a_bias_on_an_id_that_only_the_target_has_leaves_a_narrower_draft_alone() -> None:
-    narrow = random_model(4, VOCAB - 1, order=1)
-    sampling = replace(PLAIN, logit_bias=((VOCAB - 1, -2.0),))
-    drafter = ModelDrafter(narrow, sampling, target_vocab=VOCAB, ends=frozenset())
-    rounds = answer(FixedLength(drafter, 2), sampling=sampling)
-    assert len(tokens_of(rounds)) == 12
-
-
-def test_a_penalty_on_an_id_that_only_the_target_has_leaves_a_narrower_draft_alone() -> None:
-    narrow = random_model(4, VOCAB - 1, order=1)
-    sampling = replace(PLAIN, repeat_penalty=1.1, logit_bias=((VOCAB - 1, 50.0),))
-    drafter = ModelDrafter(
-        narrow, replace(sampling, logit_bias=()), target_vocab=VOCAB, ends=frozenset()
-    )
-    rounds = answer(FixedLength(drafter, 2), sampling=sampling)
-    assert VOCAB - 1 in tokens_of(rounds)
-
-
-class Fails:
-    """A draft that breaks at its n-th evaluation."""
-
-    vocab_size, context_size, can_roll_back = VOCAB, 4096, True
-
-    def __init__(self, after: int, error: Exception) -> None:
-        self.left, self.error = after, error
-
-    def logits(self, tokens: Sequence[int], *, last: int):
-        if self.left == 0:
-            raise self.error
-        self.left -= 1
-        return TARGET.logits(tokens, last=last)
-
-
-@pytest.mark.parametrize("after", range(8))
-def test_a_draft_that_fails_does_not_end_the_answer(after: int) -> None:
-    drafting = FixedLength(model_drafter(Fails(after, EvaluationError("no free cell"))), 3)
-    rounds = answer(drafting, max_tokens=20)
-    assert tokens_of(rounds) == greedy_by_hand(20, frozenset())
-    assert drafting.decision == "drafting stopped: no free cell"
-    assert not len(rounds[-1].proposal)
-
-
-@pytest.mark.parametrize("error", [Interrupted(), RuntimeError("a bug")])
-def test_other_errors_of_a_draft_are_not_swallowed(error: Exception) -> None:
-    with pytest.raises(type(error)):
-        answer(FixedLength(model_drafter(Fails(2, error)), 3))
-
-
 def test_an_error_of_the_target_reaches_the_caller() -> None:
     with pytest.raises(EvaluationError, match="broken"):
-        answer(NoDrafting(""), target=Fails(3, EvaluationError("broken")))
+        answer(NoDrafting(""), target=FailingModel(TARGET, 3, EvaluationError("broken")))
 
 
 def test_time_is_split_between_draft_target_and_the_rest() -> None:
@@ -291,21 +186,3 @@ def test_the_same_seed_gives_the_same_rounds(rule: str) -> None:
 
     assert play(4) == play(4)
     assert play(4) != play(5)
-
-
-class Endless:
-    source = "endless"
-
-    def __init__(self) -> None:
-        self.pulled = 0
-
-    def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
-        while True:
-            self.pulled += 1
-            yield Guess(0)
-
-
-def test_no_more_guesses_are_pulled_than_are_proposed() -> None:
-    drafter = Endless()
-    rounds = answer(FixedLength(drafter, 3), max_tokens=9)
-    assert drafter.pulled == sum(len(round.proposal) for round in rounds)

@@ -10,15 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from enumeration import (
-    Keys,
-    Setting,
-    answer_law,
-    distance,
-    fresh,
-    law_by_rounds,
-    plain_law,
-)
 from toy import PLAIN, FixedGuess, Policy, TableModel, random_model
 
 from specdec_cli.core.chance import Chance
@@ -28,6 +19,15 @@ from specdec_cli.core.rounds import Guess, Proposal, Verdict
 from specdec_cli.core.verification import RULES, Rule, TargetRows, Verify, ratio, residual
 from specdec_cli.engine import decoding
 from specdec_cli.engine.drafters import ModelDrafter
+from specdec_cli.engine.enumeration import (
+    Keys,
+    Setting,
+    answer_law,
+    distance,
+    fresh,
+    law_by_rounds,
+    plain_law,
+)
 from specdec_cli.engine.llama.context import common_prefix
 
 EXACT, LOSSY = 1e-12, 1e-3

@@ -6,15 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from enumeration import (
-    Setting,
-    answer_law,
-    distance,
-    expected_accepted,
-    law_by_rounds,
-    outcomes,
-    plain_law,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import PLAIN, PointDrafter, Policy, TableModel, random_model, random_rows
@@ -25,6 +16,15 @@ from specdec_cli.core.rounds import Guess, Proposal
 from specdec_cli.core.verification import RULES, Rule
 from specdec_cli.engine.drafters import Drafter, ModelDrafter
 from specdec_cli.engine.drafting import FixedLength
+from specdec_cli.engine.enumeration import (
+    Setting,
+    answer_law,
+    distance,
+    expected_accepted,
+    law_by_rounds,
+    outcomes,
+    plain_law,
+)
 
 VOCAB = 3
 EXACT = 1e-12

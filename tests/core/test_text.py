@@ -6,7 +6,7 @@ import codecs
 from itertools import accumulate
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from specdec_cli.core.text import Piece, TextStream
@@ -64,6 +64,8 @@ def test_text_is_cut_before_the_first_occurrence_of_a_stop(parts: list[bytes], s
 
 
 @given(chunks(any_bytes), stop_texts)
+@example([b"abb"], ["abb", "b"])
+@example([b"ab", b"b"], ["abb", "b"])
 def test_how_the_text_is_cut_into_tokens_does_not_matter(
     parts: list[bytes], stops: list[str]
 ) -> None:

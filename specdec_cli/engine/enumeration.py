@@ -17,15 +17,16 @@ from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from toy import PLAIN
 
 from specdec_cli.core.chance import ACCEPT, CHOOSE, DRAW, Chance
 from specdec_cli.core.distribution import Distribution, distribution
 from specdec_cli.core.options import SamplingOptions
+from specdec_cli.core.rounds import Round
 from specdec_cli.core.verification import Rule
 from specdec_cli.engine.decoding import DecodeOptions, decode
 from specdec_cli.engine.drafting import Drafting
 from specdec_cli.engine.language_model import LanguageModel
+from specdec_cli.engine.table_model import PLAIN
 
 PROMPT = (0,)
 
@@ -97,7 +98,11 @@ def outcomes(run: Callable[[Chances], T], keys: Keys = fresh) -> Iterator[tuple[
     scripts: list[tuple[int, ...]] = [()]
     while scripts:
         path = Path(scripts.pop())
-        result = run(lambda _seed, start, path=path: Enumerated(path, start, keys))
+
+        def chances(_seed: int, start: int, path: Path = path) -> Chance:
+            return Enumerated(path, start, keys)
+
+        result = run(chances)
         scripts += path.others
         yield result, path.probability
 
@@ -111,7 +116,10 @@ class Setting:
     sampling: SamplingOptions = PLAIN
     ends: frozenset[int] = frozenset()
 
-    def rounds(self, rule: Rule, chances: Chances, prompt: tuple[int, ...] = PROMPT):
+    def rounds(
+        self, rule: Rule, chances: Chances, prompt: tuple[int, ...] = PROMPT
+    ) -> Iterator[Round]:
+        """The shipped loop, asking `chances` instead of random numbers."""
         options = DecodeOptions(self.sampling, seed=0, max_tokens=None, ends=self.ends)
         rule = replace(rule, chance=chances)
         return decode(self.target(), self.drafting(), rule, prompt, options)

@@ -1,0 +1,123 @@
+"""`specdec verify`: a receipt for the promise that answers do not change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from specdec_cli.cli.console import Terminal
+from specdec_cli.cli.declare import flat
+from specdec_cli.cli.loading import check_exact, open_session, prompt_ids
+from specdec_cli.cli.options import (
+    CommonFlags,
+    LoadFlags,
+    MeasuredSamplingFlags,
+    PromptFlags,
+    option,
+)
+from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
+from specdec_cli.errors import CheckFailed, UsageError
+
+
+@flat
+def verify(
+    load: LoadFlags,
+    sampling: MeasuredSamplingFlags,
+    text: PromptFlags,
+    *,
+    prompts: Annotated[
+        Path | None,
+        option(
+            "--prompts",
+            metavar="FILE",
+            env=False,
+            panel="Verification",
+            help='JSON lines {"prompt": ...}.  [default: four of our own]',
+            show_default=False,
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int,
+        option(
+            "-n",
+            "--max-tokens",
+            metavar="N",
+            min=1,
+            max=4096,
+            panel="Verification",
+            help="Tokens an answer.",
+        ),
+    ] = 96,
+    seeds: Annotated[
+        int,
+        option(
+            "--seeds",
+            metavar="N",
+            min=1,
+            max=100,
+            env=False,
+            panel="Verification",
+            help="Seeds a prompt, where --temp is above 0.",
+        ),
+    ] = 2,
+    strict: Annotated[
+        bool,
+        option("--strict", env=False, panel="Verification", help="Let a tie fail as well."),
+    ] = False,
+    common: CommonFlags,
+) -> None:
+    """Prove that speculation leaves this pair's answers as they are.
+
+    The rules are checked by exact enumeration; then answers are compared, plain against
+    speculative, and a first difference is judged: rounding, or a bug. Greedy by default; with
+    `--temp` above 0 also sampled answers by seed, and the frequencies of the other rules.
+    """
+    if load.plain:
+        raise UsageError(f"{load.plain} leaves nothing to verify", fix="leave it out")
+    chosen = sampling.options()
+    check_exact(load, chosen)
+    terminal = Terminal(common)
+
+    from specdec_cli.app import prompts as prompt_sets
+    from specdec_cli.app.verify import Report, VerifyOptions, document
+    from specdec_cli.app.verify import verify as verifying
+    from specdec_cli.cli.verify_report import VERDICTS, line
+
+    wanted = prompt_sets.read_file(prompts) if prompts else prompt_sets.built_in("verify")
+    options = VerifyOptions(
+        sampling=chosen,
+        draft_tokens=load.guesses,
+        max_tokens=max_tokens,
+        seed=max(0, sampling.seed),
+        seeds=seeds,
+    )
+    with (
+        open_session(terminal, common, load) as session,
+        stop_on_signals(session.stop) as signals,
+        terminal.working("the rules, by enumeration") as say,
+    ):
+        ids = [
+            prompt_ids(terminal, session, entry.prompt, replace(text, system=entry.system))
+            for entry in wanted
+        ]
+        report: Report | None = None
+        for event in verifying(session, ids, options):
+            if isinstance(event, Report):
+                report = event
+            elif not common.json:
+                terminal.line(line(event))
+            say("comparing answers")
+            exit_if_stopped(signals)
+        assert report is not None
+        name = "suffix" if session.options.suffix else "model"
+        exact = session.options.numerics.as_dict() if session.options.numerics.pairs else None
+        result = document(report, options, name, exact)
+    if common.json:
+        terminal.data(result)
+    else:
+        terminal.line(VERDICTS[report.verdict])
+    if report.verdict == "different" or (strict and report.verdict == "tie"):
+        raise typer.Exit(CheckFailed.code)
