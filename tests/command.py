@@ -73,6 +73,18 @@ def run_specdec(
     return Ran(out, err, process.returncode, process.stdout)
 
 
+def fails(code: int, kind: str, *arguments: object, words: tuple[str, ...] = ()) -> None:
+    """Check an error as text and, with --json, as a document with the same code."""
+    ran = run_specdec(*arguments).failed(code, *words)
+    assert ran.out == ""
+    with_json = run_specdec(*arguments, "--json")
+    error = parse(with_json.out)["error"]
+    assert (error["code"], error["type"], with_json.code) == (code, kind, code)
+    assert set(error) == {"code", "type", "message", "hint"}
+    assert error["hint"]
+    assert f"error: {error['message']}\n" in with_json.err
+
+
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """The isolated environment of this test: no network, and one thread for the tiny models."""
     return {**os.environ, "HF_HUB_OFFLINE": "1", "SPECDEC_THREADS": "1", **(changes or {})}

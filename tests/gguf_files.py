@@ -123,9 +123,7 @@ def _spelled(text: str) -> str:
 Followers = dict[int, int]  # token -> what a model with a script says after it
 
 
-def _followers(
-    tokens: list[str], script: Sequence[Token], slips: Sequence[Token]
-) -> Followers:
+def _followers(tokens: list[str], script: Sequence[Token], slips: Sequence[Token]) -> Followers:
     ids = [tokens.index(_spelled(t)) if isinstance(t, str) else t for t in script]
     assert len(set(ids)) == len(ids), "a script goes on from its last token alone"
     after = dict(zip(ids, [*ids[1:], *ids[:1]], strict=True))

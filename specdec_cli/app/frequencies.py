@@ -50,11 +50,9 @@ def compare_frequencies(
     full: bool,
 ) -> Iterator[Frequencies]:
     """Test `rejection` and `block` on the token after `tokens`, `place` tokens into the answer."""
-    for rule in (RULES["rejection"], RULES["block"]):
-        spot = _Spot(session, drafter, sampling, list(tokens), guesses)
-        law = spot.target(())
-        if len(law.ids) == 1:  # nothing to draw
-            continue
+    spot = _Spot(session, drafter, sampling, list(tokens), guesses)
+    law = spot.target(())
+    for rule in (RULES["rejection"], RULES["block"]) if len(law.ids) > 1 else ():
         counts = Counter(spot.first_token(rule, seed + draw) for draw in range(DRAWS))
         yield Frequencies(rule.name, place, DRAWS, "rule", len(law.ids), p_value(counts, law))
         if full:
@@ -99,9 +97,12 @@ class _Spot:
                 guess = Guess(token, guess.distribution)
             guesses.append(guess)
             guessed += (guess.token,)
-        verdict = rule.verify(
-            Proposal(tuple(guesses)), lambda i: self.target(guessed, upto=i), chance, start
-        )
+
+        def target(i: int) -> Distribution:
+            # The first token does not depend on the bonus: no pass is spent on its many prefixes.
+            return self.target(guessed, upto=i if i < len(guesses) else 0)
+
+        verdict = rule.verify(Proposal(tuple(guesses)), target, chance, start)
         return guessed[0] if verdict.accepted else verdict.token
 
     def target(self, guessed: tuple[int, ...], upto: int = 0) -> Distribution:

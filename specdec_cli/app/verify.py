@@ -11,7 +11,7 @@ from specdec_cli.app.frequencies import SIGNIFICANT, Frequencies, compare_freque
 from specdec_cli.app.self_test import SelfTest, check_rules
 from specdec_cli.app.session import Session
 from specdec_cli.core.chi_square import holm
-from specdec_cli.core.distribution import Row
+from specdec_cli.core.distribution import Row, distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
@@ -19,7 +19,8 @@ from specdec_cli.engine.drafting import FixedLength, NoDrafting
 from specdec_cli.engine.recording import Recorder
 
 RULE = RULES["coupled"]  # the rule that promises the same text; at temperature 0 all are the same
-PLACES = (2, 9, 23)  # tokens into an answer, where frequencies are compared
+PLACES = 3  # where frequencies are compared: the most open of the first tokens of an answer
+PLACES_AMONG = 32
 GUESSES_FOR_FREQUENCIES = 2  # more would multiply the rows to evaluate and test nothing new
 
 
@@ -89,23 +90,35 @@ def verify(
             runs.append(run)
             yield run
     if sampled and (drafter := session.drafter(options.sampling)):
-        place = DecodeOptions(options.sampling, options.seed, max(PLACES) + 1, frozenset())
-        rounds = decode(session.target, NoDrafting(""), RULE, prompts[0], place)
-        answer = [token for round in rounds for token in round.emitted]
-        for at in PLACES:
+        for number, (at, tokens) in enumerate(_open_places(session, prompts[0], options)):
             for result in compare_frequencies(
                 session,
                 drafter,
                 options.sampling,
-                [*prompts[0], *answer[:at]],
+                tokens,
                 place=at,
                 guesses=min(GUESSES_FOR_FREQUENCIES, options.draft_tokens),
                 seed=options.seed,
-                full=at == PLACES[0],
+                full=number == 0,
             ):
                 frequencies.append(result)
                 yield result
     yield Report(tuple(rules), tuple(runs), tuple(frequencies))
+
+
+def _open_places(
+    session: Session, prompt: Sequence[int], options: VerifyOptions
+) -> list[tuple[int, list[int]]]:
+    """The places of an answer at which the most tokens are possible: (index, tokens before)."""
+    target = Recorder(session.target)
+    decoding = DecodeOptions(options.sampling, options.seed, PLACES_AMONG, frozenset())
+    tokens = list(prompt)
+    places: list[tuple[int, int, list[int]]] = []
+    for round in decode(target, NoDrafting("plain"), RULE, prompt, decoding):
+        support = len(distribution(target.rows[0], options.sampling, tokens).ids)
+        places.append((-support, len(places), list(tokens)))
+        tokens += round.emitted
+    return [(at, before) for _, at, before in sorted(places)[:PLACES]]
 
 
 def compare(

@@ -11,6 +11,7 @@ from gguf_files import write_tiny, write_with_vocabulary_of
 
 from specdec_cli.engine.llama.model import LlamaModel
 
+
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
     """A tiny model made with these arguments of `write_tiny`."""

@@ -15,6 +15,7 @@ import pytest
 from contexts import BATCH, ROWS, SIZE, Countdown, context
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy import random_model
 
 from specdec_cli.engine.language_model import Interrupted
 from specdec_cli.engine.llama.context import LlamaContext
@@ -214,3 +215,14 @@ def test_a_recurrent_model_says_that_it_cannot_roll_back(
         opened = context(model)
         assert opened.can_roll_back is can
         opened.close()
+
+
+def test_the_toy_of_the_loop_tests_keeps_the_same_contract() -> None:
+    toy, tokens = random_model(1, 7, context_size=SIZE), [i % 7 for i in range(SIZE)]
+    rows = toy.logits(tokens, last=ROWS)
+    assert (rows.shape, rows.dtype) == ((ROWS, 7), np.float32)
+    for i in range(ROWS):
+        alone = toy.logits(tokens[: SIZE - ROWS + 1 + i], last=1)
+        np.testing.assert_array_equal(rows[i], alone[0])
+    with pytest.raises(EvaluationError, match="context is full"):
+        toy.logits([*tokens, 1], last=1)

@@ -33,15 +33,11 @@ def pair(real: LlamaModel) -> Iterator[Pair]:
 def check(pair: Pair, tokens: list[int], last: int) -> None:
     used, fresh = pair
     fresh.forget()
-    np.testing.assert_array_equal(
-        used.logits(tokens, last=last), fresh.logits(tokens, last=last)
-    )
+    np.testing.assert_array_equal(used.logits(tokens, last=last), fresh.logits(tokens, last=last))
 
 
 STEPS = st.lists(
-    st.tuples(
-        st.floats(0, 1), st.lists(st.integers(3, 250), max_size=20), st.integers(1, ROWS)
-    ),
+    st.tuples(st.floats(0, 1), st.lists(st.integers(3, 250), max_size=20), st.integers(1, ROWS)),
     min_size=1,
     max_size=6,
 )

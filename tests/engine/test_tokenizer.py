@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from specdec_cli.engine.llama.model import LlamaModel
 
-AWKWARD = ["", " ", "  two  spaces ", "\n\n\t", "naïve 你好 🙂 e\u0301", "a\0b", "<|im_end|>", "\ufeff"]
+AWKWARD = [
+    "",
+    " ",
+    "  two  spaces ",
+    "\n\n\t",
+    "naïve 你好 🙂 e\u0301",
+    "a\0b",
+    "<|im_end|>",
+    "\ufeff",
+]
 
 
 def round_trip(model: LlamaModel, text: str) -> str:
@@ -20,9 +29,7 @@ def round_trip(model: LlamaModel, text: str) -> str:
 
 
 @pytest.mark.parametrize("text", AWKWARD, ids=repr)
-def test_awkward_text_comes_back_as_it_was(
-    tiny: LlamaModel, real: LlamaModel, text: str
-) -> None:
+def test_awkward_text_comes_back_as_it_was(tiny: LlamaModel, real: LlamaModel, text: str) -> None:
     assert round_trip(real, text) == text
     assert round_trip(tiny, text) == text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from hashlib import sha256
 from pathlib import Path
@@ -56,7 +55,7 @@ def test_a_good_file(path):
 
 
 def test_the_reference_writer_is_understood(path):
-    gguf = pytest.importorskip("gguf")
+    import gguf
     import numpy as np
 
     writer = gguf.GGUFWriter(path, "llama")
@@ -83,7 +82,8 @@ def test_the_reference_writer_is_understood(path):
 
 
 def test_block_sizes_are_those_of_the_reference():
-    gguf = pytest.importorskip("gguf")
+    import gguf
+
     from specdec_cli.engine.gguf import BLOCKS
 
     for kind, sizes in gguf.GGML_QUANT_SIZES.items():
@@ -99,15 +99,6 @@ def test_a_missing_file(tmp_path):
 def test_a_directory(tmp_path):
     with pytest.raises(ModelFileError, match="is a directory"):
         read_header(tmp_path)
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_file(path):
-    path.write_bytes(GOOD)
-    path.chmod(0)
-    with pytest.raises(ModelFileError, match="cannot read") as caught:
-        read_header(path)
-    assert "denied" in caught.value.why
 
 
 def test_a_file_the_system_will_not_open(path, monkeypatch):

@@ -87,9 +87,12 @@ def test_a_full_context_ends_the_answer_without_an_error(specdec: Specdec, model
     document = ran.json
     assert document["finish_reason"] == "context"
     assert document["usage"]["total_tokens"] == 64
-    assert document["text"] == specdec(
-        "run", "-m", model("story"), "--no-draft", "-c", "64", "--json", "hi"
-    ).json["text"]
+    assert (
+        document["text"]
+        == specdec("run", "-m", model("story"), "--no-draft", "-c", "64", "--json", "hi").json[
+            "text"
+        ]
+    )
 
 
 def test_extract_prints_the_first_code_block_alone(specdec: Specdec, model: Model) -> None:

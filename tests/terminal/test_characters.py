@@ -17,9 +17,7 @@ CHARACTERS = "aé你🙂 b"
 def test_a_character_of_several_tokens_appears_with_its_last_byte(
     specdec: Specdec, model: Model
 ) -> None:
-    *tokens, done = specdec(
-        "run", "-m", model("characters"), "-n", 24, "--jsonl", "hello"
-    ).lines
+    *tokens, done = specdec("run", "-m", model("characters"), "-n", 24, "--jsonl", "hello").lines
     assert done["text"] == CHARACTERS * 2 + "a\ufffd"  # 24 = 2 * 11 + 2: the end cuts an é
     texts = [event["text"] for event in tokens]
     assert texts[:11] == ["a", "", "é", "", "", "你", "", "", "", "🙂", " b"]

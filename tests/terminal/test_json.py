@@ -154,9 +154,7 @@ def test_a_stream_of_events_tells_the_same_as_the_document(
     assert (document["tokens"], document["text"]) == (done["tokens"], done["text"])
 
 
-def test_text_outside_ascii_stands_in_the_document_as_it_is(
-    specdec: Specdec, model: Model
-) -> None:
+def test_text_outside_ascii_stands_in_the_document_as_it_is(specdec: Specdec, model: Model) -> None:
     ran = specdec("run", "-m", model("characters"), "-n", 20, "--json", "hello")
     assert ran.json["text"].startswith("aé你🙂 ba")
     assert "🙂" in ran.out

@@ -68,12 +68,8 @@ def test_the_option_stands_above_no_color(model: Model, watch: Watch) -> None:
     assert GREEN_TEXT.search(screen.raw)
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["--color", "always"], ["--show", "accepted"]], ids=str
-)
-def test_a_pipe_gets_no_control_codes(
-    specdec: Specdec, model: Model, arguments: list[str]
-) -> None:
+@pytest.mark.parametrize("arguments", [[], ["--color", "always"], ["--show", "accepted"]], ids=str)
+def test_a_pipe_gets_no_control_codes(specdec: Specdec, model: Model, arguments: list[str]) -> None:
     ran = specdec("run", *pair(model), "-n", 12, *arguments, "hello")
     assert ran.out == words(12) + "\n"
     ran = specdec("run", *pair(model), "-n", 12, *arguments, "hello", env={"FORCE_COLOR": "1"})
@@ -129,9 +125,7 @@ def test_a_dumb_terminal_gets_plain_text(model: Model, watch: Watch) -> None:
     assert "\x1b" not in screen.raw
 
 
-def test_redirected_text_leaves_the_live_line_on_the_terminal(
-    model: Model, watch: Watch
-) -> None:
+def test_redirected_text_leaves_the_live_line_on_the_terminal(model: Model, watch: Watch) -> None:
     run = " ".join(command("run", *pair(model), "-n", 60, "hello"))
     screen = watch(shell=f"{run} > answer.txt; echo END $?")
     screen.wait_for("tok/s")
