@@ -25,7 +25,7 @@ class SpecdecError(Exception):
     code: ClassVar[int] = 1
     type: ClassVar[str] = "error"
 
-    def __init__(self, message: str, *, why: str = "", fix: str = "") -> None:
+    def __init__(self, message: str, *, why: str, fix: str) -> None:
         super().__init__(message)
         self.message = message
         self.why = why

@@ -51,7 +51,11 @@ def read_settings(profile: str | None, known: Collection[str]) -> dict[str, Sett
         table = _read(path)
         tables = table.pop(PROFILES, {})
         if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
-            raise UsageError(f"{path}: `profiles` must hold tables", fix="write [profiles.NAME]")
+            raise UsageError(
+                f"{path} cannot be used",
+                why="`profiles` must hold tables",
+                fix="write [profiles.NAME]",
+            )
         names |= set(tables)
         settings |= _settings(table, known, str(path))
         if profile in tables:

@@ -25,7 +25,8 @@ from specdec_cli.engine.llama.invariance import Question, to_json
 from specdec_cli.engine.llama.numerics import CANDIDATES, Numerics
 from specdec_cli.errors import ExactUnavailable, ModelFileError
 
-WIDTHS = (2, 3, 8, 16)  # and k + 1
+WIDTHS = (2, 3, 5, 8, 16)
+WIDER = (24, 65)  # added where k + 1 is more than 16: few sets, so that few probes are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def find_exact(
     Raises:
         ModelFileError: the child process could not use the model at all.
     """
-    widths = tuple(sorted({*WIDTHS, draft_tokens + 1} - {0, 1}))
+    widths = WIDTHS if draft_tokens < WIDTHS[-1] else (*WIDTHS, *WIDER)
     memory = _memory_file(path, widths, threads, gpu_layers)
     if (known := _recall(memory)) is not None:
         return known
@@ -122,6 +123,7 @@ def _ask(question: Question) -> str:
         raise ModelFileError(
             f"the exactness probe failed on {Path(question.path).name}",
             why=lines[-1] if lines else f"its process ended with {child.returncode}",
+            fix="try without --exact; specdec run -v shows llama.cpp's log",
         )
     return str(json.loads(child.stdout)["dependence"])
 

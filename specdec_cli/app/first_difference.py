@@ -17,6 +17,10 @@ from specdec_cli.engine.recording import replay
 
 Class = Literal["identical", "tie", "different"]
 CHUNKS = (512, 32)
+# A run mixes widths in its own way and may lie just outside a handful of fresh evaluations: honest
+# rows were 0.7 to 1.1 times their spread away from the nearest (Q4_K_M), rows over one wrong cell
+# of the cache, 15 tokens back, 1.8 to 8 times.
+SLACK = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class Difference:
         position: index into the answer.
         tokens: what plain and what speculative decoding chose.
         gaps: how far the likeliest token led in the row that each of them saw.
-        noise: the largest difference between fresh evaluations of the same prefix.
+        noise: how far a logit may honestly be off: the largest difference between fresh
+            evaluations of the same prefix, and half of it more.
         distances: how far each of the two rows is from the nearest fresh evaluation.
         follows: does each choice follow from the row that its run saw?
     """
@@ -54,10 +59,10 @@ class Difference:
         for name, distance in zip(("plain", "speculative"), self.distances, strict=True):
             if distance > self.noise:
                 return (
-                    f"the {name} row is {distance:.3g} away from every fresh evaluation, "
-                    f"which differ by {self.noise:.3g} at most"
+                    f"the {name} row is {distance:.3g} away from every fresh evaluation of the "
+                    f"same text; rounding explains {self.noise:.3g}"
                 )
-        return f"both rows are within the {self.noise:.3g} by which fresh evaluations differ"
+        return f"both rows are near fresh evaluations of the same text (within {self.noise:.3g})"
 
 
 def judge(
@@ -90,7 +95,7 @@ def judge(
         for chunk in CHUNKS
         for rows_at_once in sorted({1, 2, width})
     ]
-    noise = max(_distance(a, b) for a, b in combinations(fresh, 2))
+    noise = SLACK * max(_distance(a, b) for a, b in combinations(fresh, 2))
     distances = [min(_distance(row, other) for other in fresh) for row in rows]
     return Difference(
         position=len(answer),

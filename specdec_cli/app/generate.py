@@ -147,7 +147,9 @@ def answer(
 
 def _check_prompt(prompt: Sequence[int], context_size: int) -> None:
     if not prompt:
-        raise UsageError("the prompt is empty", fix="give some text to continue or to answer")
+        raise UsageError(
+            "the prompt is empty", why="it has no tokens", fix="give some text to continue"
+        )
     if len(prompt) >= context_size:
         raise PromptTooLong(
             f"the prompt has {len(prompt)} tokens, the context {context_size}",
@@ -164,6 +166,7 @@ def _effective_sampling(session: Session, options: AnswerOptions) -> SamplingOpt
             raise UsageError(
                 f"--logit-bias names token {token}",
                 why=f"the model has {vocabulary.size} tokens, the last is {vocabulary.size - 1}",
+                fix="run --json lists the token ids of an answer",
             )
     if not options.ignore_eos:
         return options.sampling

@@ -33,7 +33,9 @@ def read_file(path: Path) -> list[Prompt]:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the prompts in {path}", why=str(error)) from error
+        raise UsageError(
+            f"cannot read the prompts in {path}", why=str(error), fix="check the path"
+        ) from error
     return parse(text, str(path))
 
 
@@ -44,7 +46,11 @@ def parse(text: str, origin: str) -> list[Prompt]:
         if line.strip()
     ]
     if not prompts:
-        raise UsageError(f"there are no prompts in {origin}", fix='write lines {"prompt": "..."}')
+        raise UsageError(
+            f"there are no prompts in {origin}",
+            why="it has no lines",
+            fix='write lines {"prompt": "..."}',
+        )
     return prompts
 
 
@@ -52,10 +58,20 @@ def _prompt(line: str, where: str) -> Prompt:
     try:
         entry: Any = json.loads(line)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{where} is not JSON", why=str(error)) from error
+        raise UsageError(
+            f"{where} is not JSON", why=str(error), fix='write lines {"prompt": "..."}'
+        ) from error
     if not isinstance(entry, dict) or not isinstance(entry.get("prompt"), str):
-        raise UsageError(f"{where} has no prompt", fix='write {"prompt": "...", "category": "..."}')
+        raise UsageError(
+            f"{where} has no prompt",
+            why="each line is an object with a text named `prompt`",
+            fix='write {"prompt": "...", "category": "..."}',
+        )
     fields = {key: entry[key] for key in ("prompt", "category", "system") if key in entry}
     if not all(isinstance(value, str) for value in fields.values()):
-        raise UsageError(f"{where} has a value that is not a text")
+        raise UsageError(
+            f"{where} has a value that is not a text",
+            why="`prompt`, `category` and `system` are texts",
+            fix="put the value in quotes",
+        )
     return Prompt(**fields)

@@ -53,6 +53,7 @@ class Session:
 
     Attributes:
         notices: what a person should know about how this pair was loaded, a line each.
+        remarks: what is good to know and nothing to worry about.
         stop: set it, and the running evaluation ends at once.
     """
 
@@ -62,6 +63,7 @@ class Session:
         started = perf_counter()
         self.options = options
         self.notices: list[str] = []
+        self.remarks: list[str] = []
         self.stop = Event()
         self._open: list[LlamaModel | LlamaContext] = []
         self._match: Match | None = None
@@ -210,8 +212,9 @@ class Session:
             fitting = max(256, free // 2 // max(1, per_token) // 256 * 256)
             size = min(trained, DEFAULT_CONTEXT, fitting)
             if size < trained:
-                reason = "free memory" if size == fitting else "the default limit"
-                self.notices.append(
+                capped = size == fitting
+                reason = "free memory" if capped else "the default limit"
+                (self.notices if capped else self.remarks).append(
                     f"context {size} of the model's {trained} tokens ({reason}; -c changes it)"
                 )
             return size

@@ -69,7 +69,7 @@ def _is_alias(context: typer.Context, name: str) -> bool:
 
 
 def _worded(value: object) -> str:
-    if value is None or value == []:
+    if value is None or value in ([], (), -1):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -25,6 +25,7 @@ class Terminal:
     def __init__(self, flags: CommonFlags) -> None:
         self.quiet = flags.quiet
         self.json = flags.json
+        self._coloured_always = flags.color is Colour.always
         self.verbose = flags.verbose
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # what the locale cannot show must not end a run
@@ -62,18 +63,30 @@ class Terminal:
         self.out.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def data(self, document: Any) -> None:
-        """One JSON document on stdout."""
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        """One JSON document on stdout; escaped where the stream cannot hold every character."""
+        sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
 
     def paint(self, text: str, source: str) -> str:
-        """Text for stdout, coloured by who chose it where stdout shows colours."""
-        if not sys.stdout.isatty():
+        """Text for stdout; on a terminal harmless, and coloured by who chose it.
+
+        FORCE_COLOR alone does not colour a pipe: an answer in a file should be the answer.
+        """
+        if not (sys.stdout.isatty() or self._coloured_always):
             return text
-        text = harmless(text)
+        return self._styled(harmless(text), STYLES.get(source, Style()))
+
+    def dim(self, text: str) -> str:
+        return self._styled(text, Style(dim=True))
+
+    def _styled(self, text: str, style: Style) -> str:
         system = None if self.out.no_color else self.out._color_system
-        style = STYLES.get(source, Style())
-        return style.render(text, color_system=system) if system is not None else text
+        return text if system is None else style.render(text, color_system=system)
+
+
+def as_json(document: Any) -> str:
+    escape = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    return json.dumps(document, ensure_ascii=escape, allow_nan=False)
 
 
 def harmless(text: str) -> str:

@@ -9,7 +9,8 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from enum import StrEnum
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
@@ -22,6 +23,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             names = _fields(hints[name], parameters)
             groups[name] = (hints[name], names)
         else:
+            _word_metavar(hints[name])
             parameters.append(
                 parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
             )
@@ -42,6 +44,7 @@ def _fields(group: type, parameters: list[inspect.Parameter]) -> list[str]:
     hints = get_type_hints(group, include_extras=True)
     fields = dataclasses.fields(group)
     for field in fields:
+        _word_metavar(hints[field.name])
         parameters.append(
             inspect.Parameter(
                 field.name,
@@ -51,3 +54,14 @@ def _fields(group: type, parameters: list[inspect.Parameter]) -> list[str]:
             )
         )
     return [field.name for field in fields]
+
+
+def _word_metavar(hint: Any) -> None:
+    """In help, say nothing beside a flag, and the choices beside a choice."""
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    for note in notes:
+        if getattr(note, "metavar", "") is None:
+            if kind is bool:
+                note.metavar = ""
+            elif isinstance(kind, type) and issubclass(kind, StrEnum):
+                note.metavar = "|".join(kind)

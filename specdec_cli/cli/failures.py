@@ -6,9 +6,12 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Sequence
+from typing import Any
 
 import typer
 
+from specdec_cli.cli.settings import ORIGINS
 from specdec_cli.errors import SpecdecError, UsageError
 
 INTERRUPTED, TERMINATED, CLOSED_PIPE = 130, 143, 141
@@ -21,31 +24,56 @@ def report(error: BaseException, *, as_json: bool) -> int:
         traceback.print_exception(error)
     if not isinstance(error, SpecdecError):
         error = _as_bug(error)
-    for line in (
-        f"error: {error.message}",
-        f"  {error.why}" if error.why else "",
-        f"  fix: {error.fix}" if error.fix else "",
-    ):
-        if line:
-            print(line, file=sys.stderr)  # noqa: T201
+    print(f"error: {error.message}\n  {error.why}\n  fix: {error.fix}", file=sys.stderr)  # noqa: T201
     if as_json:
         body = {
             "code": error.code,
             "type": error.type,
             "message": error.message,
-            "hint": error.fix or error.why,
+            "hint": error.fix,
         }
-        print(json.dumps({"error": body}, ensure_ascii=False))  # noqa: T201
+        print(json.dumps({"error": body}))  # noqa: T201
     return error.code
 
 
-def usage_error(error: Exception) -> UsageError:
-    """Click's complaint about the command line, in our form."""
+def usage_error(error: Exception, arguments: Sequence[str]) -> UsageError:
+    """Click's complaint about the command line, in our form: with the value and its origin."""
     context: typer.Context | None = getattr(error, "ctx", None)
-    command = context.command_path if context else "specdec"
-    message = str(getattr(error, "format_message", lambda: str(error))()).strip().rstrip(".")
-    what, _, why = message.partition(". ")
-    return UsageError(_lowered(what), why=_lowered(why), fix=f"see {command} --help")
+    parameter = getattr(error, "param", None)
+    message = _one_line(getattr(error, "message", "") or str(error))
+    fix = f"see {context.command_path if context else 'specdec'} --help"
+    if parameter is None:
+        what, _, why = message.rstrip(".)").replace(" (", ". ").partition(". ")
+        why = _lowered(why) or "the command line cannot be read that way"
+        return UsageError(_lowered(what), why=why, fix=fix)
+    name = next((opt for opt in parameter.opts if opt.startswith("--")), parameter.name)
+    value, origin = _given(context, parameter, arguments)
+    what = f"{name} cannot be {value!r}" if value is not None else f"{name} has a wrong value"
+    message = message.removeprefix("Value error, ").rstrip(".")
+    allowed, _, _ = message.removeprefix("Input should be ").partition(", unable")
+    why = f"it must be {allowed}" if message.startswith("Input should") else _lowered(allowed)
+    return UsageError(what, why=why + origin, fix=fix)
+
+
+def _given(
+    context: typer.Context | None, parameter: Any, arguments: Sequence[str]
+) -> tuple[str | None, str]:
+    """The value that was refused, and where it stands if that is not the command line."""
+    for i, argument in enumerate(arguments):
+        if argument in parameter.opts and i + 1 < len(arguments):
+            return arguments[i + 1], ""
+        if argument.startswith(tuple(f"{opt}=" for opt in parameter.opts)):
+            return argument.partition("=")[2], ""
+    if parameter.envvar and parameter.envvar in os.environ:
+        return os.environ[parameter.envvar], f" (from {parameter.envvar})"
+    if context is not None and context.default_map and parameter.name in context.default_map:
+        origin = context.meta.get(ORIGINS, {}).get(parameter.name, "the configuration")
+        return str(context.default_map[parameter.name]), f" (from {origin})"
+    return None, ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _lowered(text: str) -> str:
@@ -54,7 +82,7 @@ def _lowered(text: str) -> str:
 
 def _as_bug(error: BaseException) -> SpecdecError:
     return SpecdecError(
-        f"unexpected {type(error).__name__}: {' '.join(str(error).split())}",
+        f"unexpected {type(error).__name__}: {_one_line(str(error))}",
         why="this is a bug in specdec",
         fix="set SPECDEC_DEBUG=1 to see where, and report it",
     )

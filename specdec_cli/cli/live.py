@@ -6,6 +6,8 @@ scrollback as if nothing else had been there.
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from time import monotonic
 
@@ -15,17 +17,23 @@ from specdec_cli.cli.console import Terminal
 from specdec_cli.core.statistics import Statistics
 
 REDRAWS_PER_SECOND = 15
-ERASE_BELOW = "\x1b[J"
+ERASE_BELOW, ERASE_LINE, UP = "\x1b[J", "\r\x1b[K", "\x1b[A"
 TAB = 8
+FIRST_FIGURES = 4  # passes before a speed means anything
 
 
 class LiveStream:
-    """Writes text to stdout as it comes; `status` shows a line under it where that is possible."""
+    """Writes text to stdout as it comes; `status` shows a line where that harms nothing.
+
+    That is under the text on a terminal, or on stderr alone while the text goes to a file. A pipe
+    may end at the same terminal, so there is no line beside one.
+    """
 
     def __init__(self, terminal: Terminal, *, colours: bool) -> None:
         self._terminal = terminal
         self._colours = colours
-        self._both = terminal.live and sys.stdout.isatty()
+        self._under_text = terminal.live and sys.stdout.isatty()
+        self._alone = terminal.live and _is_file(sys.stdout.fileno())
         self._column = 0
         self._shown = False
         self._next_draw = 0.0
@@ -34,40 +42,41 @@ class LiveStream:
         if not text:
             return
         painted = self._terminal.paint(text, source if self._colours else "target")
-        if self._shown:
-            painted = ERASE_BELOW + painted
-            self._shown = False
-        sys.stdout.write(painted)
+        sys.stdout.write(self._hide() + painted)
         sys.stdout.flush()
-        if self._both:
+        if self._under_text:
             self._advance(text)
 
     def status(self, line: str) -> None:
-        """Show a line under the text, at most a few times a second."""
-        if not self._terminal.live or (now := monotonic()) < self._next_draw:
+        """Show a line, at most a few times a second."""
+        if not (self._under_text or self._alone) or (now := monotonic()) < self._next_draw:
             return
         self._next_draw = now + 1 / REDRAWS_PER_SECOND
         width = self._terminal.err.width
         line = set_cell_size(line, min(cell_len(line), width - 1))
-        if not self._both:  # the text goes elsewhere: the whole line is ours
-            sys.stderr.write(f"\r{line}\x1b[K")
+        if self._alone:
+            sys.stderr.write(f"{ERASE_LINE}{line}")
+            sys.stderr.flush()
         elif self._column < width:  # at the edge, the cursor could not be put back
             back = f"\x1b[{self._column}C" if self._column else ""
-            sys.stdout.write(f"\n\x1b[2m{line}\x1b[0m\x1b[K\x1b[A\r{back}")
+            sys.stdout.write(f"\n{self._terminal.dim(line)}\x1b[K{UP}\r{back}")
             sys.stdout.flush()
+        else:
+            return
         self._shown = True
-        sys.stderr.flush()
 
     def close(self) -> None:
-        """Take the line away and end the text's last line."""
-        if self._shown:
-            if self._both:
-                sys.stdout.write(ERASE_BELOW)
-            else:
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
-            self._shown = False
+        """Take the line away."""
+        sys.stdout.write(self._hide())
         sys.stdout.flush()
+
+    def _hide(self) -> str:
+        """What to write to stdout so that the line is gone."""
+        shown, self._shown = self._shown, False
+        if shown and self._alone:
+            sys.stderr.write(ERASE_LINE)
+            sys.stderr.flush()
+        return ERASE_BELOW if shown and self._under_text else ""
 
     def _advance(self, text: str) -> None:
         """Follow the cursor's column through text that may wrap."""
@@ -83,11 +92,13 @@ class LiveStream:
 
 
 def live_line(statistics: Statistics) -> str:
-    """`12/16 drafts accepted (75%) · 4.10 tokens per pass · 25.3 tok/s · draft 51% of the time`"""
+    """`12/16 drafts accepted (75%) · 4.10 tokens per pass · 25.3 tok/s · draft 51%`"""
+    if statistics.passes < FIRST_FIGURES:
+        return f"{statistics.tokens} tokens"
     parts = [acceptance(statistics)] if statistics.drafted else []
     parts += speed(statistics)
     if statistics.drafted and statistics.draft_share is not None:
-        parts.append(f"draft {statistics.draft_share:.0%} of the time")
+        parts.append(f"draft {statistics.draft_share:.0%}")
     return " · ".join(parts)
 
 
@@ -103,3 +114,10 @@ def speed(statistics: Statistics) -> list[str]:
     if statistics.tokens_per_second is not None:
         parts.append(f"{statistics.tokens_per_second:.1f} tok/s")
     return parts
+
+
+def _is_file(descriptor: int) -> bool:
+    """A regular file, or /dev/null: nothing that could show up on a terminal."""
+    mode = os.fstat(descriptor).st_mode
+    null = stat.S_ISCHR(mode) and os.path.samestat(os.fstat(descriptor), os.stat(os.devnull))
+    return stat.S_ISREG(mode) or null

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Session:
     """Find the files, fetch what is missing, load, and say what is worth saying."""
-    if load.no_draft and load.draft_model is not None:
-        raise UsageError(
-            "--no-draft and --draft-model contradict each other", fix="give one of them"
-        )
     gpu_layers = parse_layers("--gpu-layers", load.gpu_layers)
     draft_layers = (
         gpu_layers
@@ -69,6 +65,8 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
         session = Session(options)
     for notice in session.notices:
         terminal.notice(notice)
+    for remark in session.remarks:
+        terminal.remark(remark)
     return session
 
 
@@ -76,8 +74,6 @@ def prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptF
     from specdec_cli.engine.llama.chat_template import ChatTemplate, raw_tokens
 
     if flags.raw:
-        if flags.system is not None:
-            raise UsageError("--raw has no place for --system", fix="write it into the prompt")
         return raw_tokens(session.model.vocabulary, prompt)
     template = ChatTemplate(session.model)
     if template.notice:
@@ -86,10 +82,22 @@ def prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptF
     return template.tokens([*system, {"role": "user", "content": prompt}])
 
 
-def check_exact(load: LoadFlags, sampling: SamplingOptions) -> None:
+def check_together(load: LoadFlags, sampling: SamplingOptions, prompt: PromptFlags) -> None:
     """Raises:
-    UsageError: `--exact` with an option that it cannot honour.
+    UsageError: options that cannot be honoured together.
     """
+    if prompt.raw and prompt.system is not None:
+        raise UsageError(
+            "--raw and --system do not go together",
+            why="without a chat template there is no place for a system text",
+            fix="write it into the prompt",
+        )
+    if load.no_draft and load.draft_model is not None:
+        raise UsageError(
+            "--no-draft and --draft-model do not go together",
+            why="one loads a draft, the other none",
+            fix="give one of them",
+        )
     if load.wants_exact and load.flash_attn is not OnOffAuto.auto:
         raise UsageError(
             f"--exact does not go with --flash-attn {load.flash_attn}",
@@ -133,8 +141,7 @@ def _draft_path(terminal: Terminal, load: LoadFlags, target: Path, *, offline: b
 
     found = partner(target, load.model)
     if found is None:
-        terminal.notice(f"no draft for {target.name} on this machine: plain decoding")
-        return None
+        return None  # the line after the answer says so
     if isinstance(found, Path):
         return found
     try:

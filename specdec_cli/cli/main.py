@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
-from typer.exceptions import Abort, TyperException
+from typer.exceptions import TyperException
 
 from specdec_cli import __version__
 from specdec_cli.cli import config, failures, models, run, verify
@@ -40,7 +40,10 @@ def root(
     and a rule keeps what the target would have said.
     """
     if version:
-        print(f"specdec {__version__}")  # noqa: T201
+        from specdec_cli.engine.llama.library import versions
+
+        parts = {"specdec": __version__, **versions()}
+        print("\n".join(f"{name} {version}" for name, version in parts.items()))  # noqa: T201
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())  # noqa: T201
@@ -52,24 +55,37 @@ def root(
     }
 
 
-def main() -> NoReturn:
+def run_command(arguments: list[str]) -> int:
     """Run the command line; every way it can end has its exit code."""
-    sys.exit(_run(sys.argv[1:]))
-
-
-def _run(arguments: list[str]) -> int:
-    as_json = "--json" in arguments or "--jsonl" in arguments
     try:
         code = app(arguments, standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:  # the reader has gone: nothing to say, and nobody to say it to
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return failures.CLOSED_PIPE
-    except (KeyboardInterrupt, Abort):
-        print("interrupted", file=sys.stderr)  # noqa: T201
-        return failures.INTERRUPTED
+    except SystemExit as ended:  # typer turns a closed pipe into this
+        if not _pipe_closed(ended.__context__):
+            raise
+    except BrokenPipeError:
+        pass
     except TyperException as error:
-        return failures.report(failures.usage_error(error), as_json=as_json)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error)  # noqa: T201
+            return 0
+        return failures.report(failures.usage_error(error, arguments), as_json=_as_json(arguments))
     except Exception as error:  # a SpecdecError, or a bug
-        return failures.report(error, as_json=as_json)
+        if not _pipe_closed(error):
+            return failures.report(error, as_json=_as_json(arguments))
+    # The reader has gone: there is nothing to say, and nobody to say it to.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return failures.CLOSED_PIPE
+
+
+def _pipe_closed(error: BaseException | None) -> bool:
+    return isinstance(error, BrokenPipeError)
+
+
+def _as_json(arguments: list[str]) -> bool:
+    """Was a JSON document asked for? Known even where the command line could not be parsed."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return bool({"--json", "--jsonl"} & set(options)) or os.environ.get("SPECDEC_JSON") in (
+        "1", "true", "yes", "on",
+    )  # fmt: skip

@@ -20,7 +20,6 @@ from rich.table import Table
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.options import CommonFlags
-from specdec_cli.errors import DownloadError
 
 
 @flat
@@ -135,7 +134,7 @@ def fetch(terminal: Terminal, reference: str, *, offline: bool, sha256: str | No
                     terminal.remark(f"sha256 {digest} is right")
                 case events.Done(path):
                     return path
-    raise DownloadError(f"the download of {reference} ended without a file")
+    raise AssertionError("a download ends with Done or an error")
 
 
 def human_size(size: int) -> str:

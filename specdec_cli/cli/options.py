@@ -69,7 +69,11 @@ def parse_layers(option: str, text: str) -> int:
     if text in ("all", "auto"):
         return -1
     if not text.isdigit():
-        raise UsageError(f"{option} cannot be {text!r}", why="it must be a number, all or auto")
+        raise UsageError(
+            f"{option} cannot be {text!r}",
+            why="it must be a number, all or auto",
+            fix=f"for example {option} 20",
+        )
     return int(text)
 
 
@@ -120,8 +124,9 @@ class LoadFlags:
     ] = False  # fmt: skip
     drafter: Annotated[
         DrafterKind,
-        option("--drafter", panel="Speculation",
-               help="Where guesses come from: a draft model, or the text's own repetitions."),
+        option("--drafter", metavar="KIND", panel="Speculation",
+               help="Where guesses come from: model (a draft), suffix (the text's own "
+                    "repetitions), none, or auto (a model, if there is one)."),
     ] = DrafterKind.auto  # fmt: skip
     draft_tokens: Annotated[
         int,
@@ -138,8 +143,11 @@ class LoadFlags:
         ),
     ] = None  # fmt: skip
     accept: Annotated[
-        RuleName, option("--accept", help="Verification rule.", panel="Speculation")
-    ] = RuleName.coupled
+        RuleName,
+        option("--accept", metavar="RULE", panel="Speculation",
+               help="Verification rule: coupled (one seed, one text), rejection, or block "
+                    "(both keep the distribution)."),
+    ] = RuleName.coupled  # fmt: skip
     exact: Annotated[
         bool,
         option("--exact", panel="Speculation",
@@ -278,7 +286,9 @@ class SamplingFlags:
             return random_seed()
         if not 0 <= self.seed < 2**64:
             raise UsageError(
-                f"--seed cannot be {self.seed}", why="it must be -1 (random) or fit in 64 bits"
+                f"--seed cannot be {self.seed}",
+                why="it must be -1 (random) or fit in 64 bits",
+                fix="choose a number from 0 to 18446744073709551615",
             )
         return self.seed
 

@@ -6,6 +6,7 @@ import os
 import select
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from specdec_cli.errors import UsageError
@@ -35,10 +36,14 @@ def read_prompt(argument: str | None, option: str | None, file: Path | None) -> 
     wanted = asked or (text is None and file is None)
     notice = ""
     parts: list[str] = []
-    if wanted and sys.stdin.isatty() and not asked:
-        raise UsageError("there is no prompt", fix='give one: specdec run "Why is the sky blue?"')
+    if wanted and not asked and (sys.stdin is None or sys.stdin.isatty()):
+        raise UsageError(
+            "there is no prompt",
+            why="neither an argument, nor a file, nor anything on standard input",
+            fix='give one: specdec run "Why is the sky blue?"',
+        )
     if wanted or _has_data():
-        parts.append(_decode(sys.stdin.buffer.read(), "standard input"))
+        parts.append(_decode(_read_stdin(), "standard input"))
     elif _is_open_pipe():
         notice = "standard input is a pipe with nothing in it yet and is not read (- waits for it)"
     if file is not None:
@@ -47,28 +52,34 @@ def read_prompt(argument: str | None, option: str | None, file: Path | None) -> 
         parts.append(text)
     prompt = "\n\n".join(part.strip("\n") for part in parts if part.strip())
     if not prompt:
-        raise UsageError("the prompt is empty", fix="give some text to answer")
+        raise UsageError(
+            "the prompt is empty",
+            why="there is no text in what was given",
+            fix='give some: specdec run "Why is the sky blue?"',
+        )
     return prompt, notice
+
+
+def _read_stdin() -> bytes:
+    return sys.stdin.buffer.read() if sys.stdin is not None else b""
 
 
 def _has_data() -> bool:
     """Is there something to read from a pipe or file, without waiting for it?"""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-        if stat.S_ISREG(mode):
-            return True
-        readable = (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and bool(
-            select.select([sys.stdin], [], [], 0)[0]
-        )
-    except (OSError, ValueError):  # closed, or not a file at all
-        return False
-    return readable
+    if _stdin_is(stat.S_ISREG):
+        return True
+    waiting = _stdin_is(stat.S_ISFIFO) or _stdin_is(stat.S_ISSOCK)
+    return waiting and bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def _is_open_pipe() -> bool:
+    return _stdin_is(stat.S_ISFIFO)
+
+
+def _stdin_is(kind: Callable[[int], bool]) -> bool:
     try:
-        return stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode)
-    except (OSError, ValueError):
+        return sys.stdin is not None and kind(os.fstat(sys.stdin.fileno()).st_mode)
+    except (OSError, ValueError):  # closed, or not a file at all
         return False
 
 
@@ -77,7 +88,9 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"cannot read the prompt file {file}", why=error.strerror or str(error)
+            f"cannot read the prompt file {file}",
+            why=error.strerror or str(error),
+            fix="check the path and its permissions",
         ) from error
 
 

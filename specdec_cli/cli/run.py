@@ -13,7 +13,7 @@ import typer
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed
-from specdec_cli.cli.loading import check_exact, open_session, prompt_ids
+from specdec_cli.cli.loading import check_together, open_session, prompt_ids
 from specdec_cli.cli.options import (
     CommonFlags,
     LengthFlags,
@@ -97,7 +97,7 @@ def run(
     _check_output_choice(common, jsonl=jsonl, extract=extract, compare=compare)
     wanted, notice = read_prompt(prompt, prompt_option, file)
     chosen, seed = sampling.options(), sampling.chosen_seed()
-    check_exact(load, chosen)
+    check_together(load, chosen, text)
     terminal = Terminal(common)
     if notice:
         terminal.notice(notice)
@@ -157,7 +157,7 @@ class _Output:
         self._end(session, result, options)
         return result
 
-    def _token(self, token: int, source: str, pieces: tuple[tuple[str, str], ...]) -> None:
+    def _token(self, token: int | None, source: str, pieces: tuple[tuple[str, str], ...]) -> None:
         if self._jsonl:
             text = "".join(text for text, _ in pieces)
             self._terminal.data({"type": "token", "id": token, "text": text, "source": source})
@@ -166,6 +166,8 @@ class _Output:
                 self._live.write(text, chosen_by)
 
     def _end(self, session: Session, answer: Answer, options: AnswerOptions) -> None:
+        for piece in answer.rest if self._jsonl else ():
+            self._token(None, piece.source, (piece,))
         if self._terminal.json or self._jsonl:
             from specdec_cli.app.report import document
 
@@ -190,7 +192,7 @@ def summary(answer: Answer, options: AnswerOptions) -> str:
     parts = [acceptance(statistics)] if statistics.drafted else [f"{statistics.tokens} tokens"]
     parts += speed(statistics)
     if not statistics.drafted:
-        parts.append(f"nothing drafted: {answer.decision}")
+        parts.append(f"nothing drafted ({answer.decision})")
     if answer.first_token_seconds is not None:
         parts.append(f"first token {answer.first_token_seconds:.2f} s")
     if answer.finish != "stop":
@@ -239,4 +241,8 @@ def _check_output_choice(common: CommonFlags, **chosen: bool) -> None:
     if "--compare" in names and "--json" not in names and "--jsonl" not in names:
         names.remove("--compare")
     if len(names) > 1:
-        raise UsageError(f"{names[0]} and {names[1]} do not go together", fix="give one of them")
+        raise UsageError(
+            f"{names[0]} and {names[1]} do not go together",
+            why="each is a form of the whole output",
+            fix="give one of them",
+        )

@@ -54,8 +54,9 @@ def known_keys(context: typer.Context) -> set[str]:
 
 def _checked(name: str, value: Any, origin: str) -> Any:
     if isinstance(value, dict):
+        key = name.replace("_", "-")
         raise UsageError(
-            f"{name.replace('_', '-')!r} in {origin} is a table", why="it needs a value"
+            f"{key!r} in {origin} is a table", why="it needs a value", fix=f"write {key} = ..."
         )
     return value
 

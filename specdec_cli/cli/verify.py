@@ -10,7 +10,7 @@ import typer
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
-from specdec_cli.cli.loading import check_exact, open_session, prompt_ids
+from specdec_cli.cli.loading import check_together, open_session, prompt_ids
 from specdec_cli.cli.options import (
     CommonFlags,
     LoadFlags,
@@ -76,9 +76,13 @@ def verify(
     `--temp` above 0 also sampled answers by seed, and the frequencies of the other rules.
     """
     if load.plain:
-        raise UsageError(f"{load.plain} leaves nothing to verify", fix="leave it out")
+        raise UsageError(
+            f"{load.plain} leaves nothing to verify",
+            why="plain decoding is what answers are compared with",
+            fix="leave it out",
+        )
     chosen = sampling.options()
-    check_exact(load, chosen)
+    check_together(load, chosen, text)
     terminal = Terminal(common)
 
     from specdec_cli.app import prompts as prompt_sets

@@ -61,4 +61,6 @@ class SamplingOptions:
 
 def _require(option: str, value: object, holds: bool, allowed: str) -> None:
     if not holds:  # a NaN fails every comparison and ends here too
-        raise UsageError(f"{option} cannot be {value}", why=f"it must be {allowed}")
+        raise UsageError(
+            f"{option} cannot be {value}", why=f"it must be {allowed}", fix="see specdec run --help"
+        )

@@ -31,7 +31,9 @@ class TableModel:
 
     def logits(self, tokens: Sequence[int], *, last: int) -> Logits:
         if len(tokens) > self.context_size:
-            raise EvaluationError("the context is full")
+            raise EvaluationError(
+                "the context is full", why="a table has its limit", fix="ask less"
+            )
         prefixes = range(len(tokens) - last + 1, len(tokens) + 1)
         return np.stack([self.rows(tuple(tokens[:size])) for size in prefixes])
 

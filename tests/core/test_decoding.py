@@ -139,7 +139,10 @@ def test_an_end_token_inside_of_an_accepted_block_cuts_it(rule: str) -> None:
 
 def test_an_error_of_the_target_reaches_the_caller() -> None:
     with pytest.raises(EvaluationError, match="broken"):
-        answer(NoDrafting(""), target=FailingModel(TARGET, 3, EvaluationError("broken")))
+        answer(
+            NoDrafting(""),
+            target=FailingModel(TARGET, 3, EvaluationError("broken", why="a test", fix="none")),
+        )
 
 
 def test_time_is_split_between_draft_target_and_the_rest() -> None:

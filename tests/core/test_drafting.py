@@ -63,7 +63,10 @@ def test_a_penalty_on_an_id_that_only_the_target_has_leaves_a_narrower_draft_alo
 @pytest.mark.parametrize("after", range(8))
 def test_a_draft_that_fails_does_not_end_the_answer(after: int) -> None:
     drafting = FixedLength(
-        model_drafter(FailingModel(TARGET, after, EvaluationError("no free cell"))), 3
+        model_drafter(
+            FailingModel(TARGET, after, EvaluationError("no free cell", why="a test", fix="none"))
+        ),
+        3,
     )
     rounds = answer(drafting, max_tokens=20)
     assert tokens_of(rounds) == greedy_by_hand(20, frozenset())

@@ -102,7 +102,7 @@ def test_a_draft_that_is_the_target_runs_with_a_warning(specdec: Specdec, model:
 
 def test_a_draft_and_no_draft_contradict_each_other(specdec: Specdec, model: Model) -> None:
     pair = ["-m", model("story"), "-md", model("draft"), "--no-draft"]
-    fails(2, "usage", "run", *pair, "hello", words=("contradict",))
+    fails(2, "usage", "run", *pair, "hello", words=("--no-draft and --draft-model",))
 
 
 def test_a_base_model_needs_raw(specdec: Specdec, model: Model) -> None:

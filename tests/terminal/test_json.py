@@ -178,7 +178,7 @@ def test_global_options_stand_before_or_after_the_command(
     ran = specdec(*arguments)
     assert ran.code == 0
     assert ran.out.startswith("{") is (option == ["--json"])
-    assert (ran.err == "") is (option == ["--quiet"])
+    assert option != ["--quiet"] or ran.err == ""
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,19 @@ def test_the_option_stands_above_no_color(model: Model, watch: Watch) -> None:
     assert GREEN_TEXT.search(screen.raw)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--color", "always"], ["--show", "accepted"]], ids=str)
+@pytest.mark.parametrize("arguments", [[], ["--show", "accepted"]], ids=str)
 def test_a_pipe_gets_no_control_codes(specdec: Specdec, model: Model, arguments: list[str]) -> None:
     ran = specdec("run", *pair(model), "-n", 12, *arguments, "hello")
     assert ran.out == words(12) + "\n"
     ran = specdec("run", *pair(model), "-n", 12, *arguments, "hello", env={"FORCE_COLOR": "1"})
     assert ran.out == words(12) + "\n"
+
+
+def test_a_pipe_gets_colours_where_they_are_asked_for_by_name(
+    specdec: Specdec, model: Model
+) -> None:
+    ran = specdec("run", *pair(model), "-n", 12, "--color", "always", "hello")
+    assert GREEN_TEXT.search(ran.out)
 
 
 def test_a_live_line_is_there_while_text_comes_and_gone_at_the_end(

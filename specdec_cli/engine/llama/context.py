@@ -96,7 +96,9 @@ class LlamaContext:
         tokens = list(tokens)
         if len(tokens) > self.context_size:
             raise EvaluationError(
-                "the context is full", why=f"{len(tokens)} tokens, room for {self.context_size}"
+                "the context is full",
+                why=f"{len(tokens)} tokens, room for {self.context_size}",
+                fix="use a larger -c",
             )
         read = max(last, self._least)
         if len(tokens) < read:

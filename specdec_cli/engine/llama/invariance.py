@@ -20,7 +20,7 @@ from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import Numerics
 
 TEXT = 288  # past 256 cached tokens, where attention changes its kernels
-TAIL = 24  # rows compared at the end of the text
+TAIL = 24  # rows compared at the end of the text; more where a width asks for it
 CHUNKS = (32, TEXT)  # below and above the 64 rows at which tiled attention starts
 
 
@@ -63,17 +63,18 @@ def _evaluations(
     model: LlamaModel, question: Question, tokens: list[int], chunk: int
 ) -> Iterable[tuple[str, np.ndarray[Any, Any]]]:
     """The tail's rows, after a prompt read in chunks, in one call and in steps of each width."""
+    tail = max(TAIL, *question.widths)
     options = ContextOptions(
         size=TEXT,
         batch=chunk,
-        rows=TAIL,
+        rows=tail,
         threads=question.threads,
         flash_attention=question.numerics.flash_attention,
         pairs=question.numerics.pairs,
     )
     context = LlamaContext(model, options)
     try:
-        head = TEXT - TAIL
+        head = TEXT - tail
         context.logits(tokens[:head], last=1)
         for width in question.widths:
             steps = range(head, TEXT, width)
@@ -83,7 +84,7 @@ def _evaluations(
             ]
             yield f"rows evaluated {width} at a time", np.concatenate(rows)
         context.forget()
-        yield f"a prompt read {chunk} tokens at a time", context.logits(tokens, last=TAIL).copy()
+        yield f"a prompt read {chunk} tokens at a time", context.logits(tokens, last=tail).copy()
     finally:
         context.close()
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import llama_cpp
 
-ERROR_LEVEL = 3  # GGML_LOG_LEVEL_ERROR
+ERROR_LEVEL = 4  # GGML_LOG_LEVEL_ERROR
 CONTINUED = 5  # GGML_LOG_LEVEL_CONT: the rest of the line before
 
 _log: deque[tuple[int, str]] = deque(maxlen=2000)
