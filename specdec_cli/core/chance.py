@@ -7,6 +7,7 @@ never sees a number; tests put an enumerator behind the same questions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from specdec_cli.core.distribution import Distribution, Floats, Ids
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, the increment of splitmix64
+MANY = 1000  # ids from which on it pays to rule most of them out before taking logarithms
 DRAW, ACCEPT, CHOOSE, SHARED = 1, 2, 3, 4  # purposes: no two of them ever share a number
 
 
@@ -81,8 +83,12 @@ class SharedNoise:
     def choose(self, position: int, target: Distribution) -> int:
         if len(target.ids) == 1:
             return int(target.ids[0])
-        noisy = np.log(target.probs) + gumbel(self.seed, position, target.ids)
-        return int(target.ids[noisy.argmax()])
+        levels = _levels(self.seed, position, target.ids)
+        probs, ids = target.probs, target.ids
+        if len(ids) > MANY:
+            contenders = _contenders(levels, probs)
+            levels, probs, ids = levels[contenders], probs[contenders], ids[contenders]
+        return int(ids[(np.log(probs) - np.log(-np.log(levels))).argmax()])
 
 
 def uniform(seed: int, *key: int) -> float:
@@ -96,10 +102,25 @@ def gumbel(seed: int, position: int, ids: Ids) -> Floats:
     In float64 because a 24-bit uniform would cut the upper tail near 17, which a vocabulary of
     150,000 reaches every few tokens.
     """
+    return -np.log(-np.log(_levels(seed, position, ids)))
+
+
+def _levels(seed: int, position: int, ids: Ids) -> Floats:
+    """The uniform number behind each Gumbel number, shape of `ids`."""
     base = np.uint64(_hash(seed, SHARED, position))
     bits = _mix_array(ids.astype(np.uint64) * np.uint64(GOLDEN) + base)
-    level = ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-    return -np.log(-np.log(level))
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+
+def _contenders(levels: Floats, probs: Floats) -> Ids:
+    """Indices that can still win log p - log(-log u), found without a logarithm.
+
+    To beat the likeliest token's score s, a token needs -log u < p e^(-s); and 1 - u is never more
+    than -log u. A whole vocabulary leaves a few dozen, the likeliest itself among them.
+    """
+    top = int(probs.argmax())
+    bound = -math.log(levels[top]) / float(probs[top]) * (1 + 1e-9)
+    return np.flatnonzero((1 - levels <= bound * probs) | (np.arange(len(probs)) == top))
 
 
 def _hash(seed: int, *key: int) -> int:

@@ -75,7 +75,8 @@ def distribution(row: Row, options: SamplingOptions, history: Sequence[int]) -> 
     if options.greedy:
         return Distribution.point(best)
     ids = _largest(row, options.top_k)
-    logits = row[ids].astype(np.float64) - float(row[best])
+    logits = (row if len(ids) == len(row) else row[ids]).astype(np.float64)
+    logits -= float(row[best])
     if options.top_p < 1:
         kept = _nucleus(logits, options.top_p)
         ids, logits = ids[kept], logits[kept]

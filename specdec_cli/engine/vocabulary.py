@@ -50,16 +50,20 @@ def match(target: TokenTable, draft: TokenTable) -> Match:
     )
     sizes = len(target.texts), len(draft.texts)
     alike = abs(sizes[0] - sizes[1]) <= MAX_DIFFERENCE and len(differing) <= MAX_DIFFERENCE
+    words: list[str] = []
     if target.kind != draft.kind:
-        return Match(False, differing, "the tokenizers are of different kinds")
+        alike = False
+        words.append("tokenizers of different kinds")
     if target.adds_bos != draft.adds_bos or (target.adds_bos and target.bos != draft.bos):
-        return Match(False, differing, "the text begins with different tokens")
-    words = f"{sizes[0]} tokens and {sizes[1]}" if sizes[0] != sizes[1] else ""
+        alike = False
+        words.append("texts begin with different tokens")
+    if sizes[0] != sizes[1]:
+        words.append(f"{sizes[0]} tokens and {sizes[1]}")
     if len(differing):
         first = int(differing[0])
-        words = f"{words}, " if words else ""
-        words += f'first difference: id {first}, "{target.text(first)}" and "{draft.text(first)}"'
-    return Match(alike, differing, words)
+        texts = f'"{target.text(first)}" and "{draft.text(first)}"'
+        words.append(f"first difference: id {first}, {texts}")
+    return Match(alike, differing, ", ".join(words))
 
 
 def require_same(found: Match, *, target_name: str, draft_name: str) -> None:

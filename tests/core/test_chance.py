@@ -7,10 +7,21 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from toy import PLAIN, Policy, random_model
 
 from specdec_cli.core import chance
-from specdec_cli.core.chance import ACCEPT, CHOOSE, DRAW, SHARED, Independent, gumbel, uniform
+from specdec_cli.core.chance import (
+    ACCEPT,
+    CHOOSE,
+    DRAW,
+    SHARED,
+    Independent,
+    SharedNoise,
+    gumbel,
+    uniform,
+)
 from specdec_cli.core.distribution import Distribution
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
@@ -176,3 +187,15 @@ def test_no_number_is_ever_used_twice_in_an_answer(
     rounds = list(decode(random_model(1, 6), Policy(drafter, 4), RULES[rule], PROMPT, options))
     assert len(rounds) > 40
     assert len(keys) == len(set(keys)) > 200
+
+
+@given(st.integers(0, 2**32), st.floats(0.05, 4.0), st.integers(chance.MANY + 1, 5000))
+@settings(max_examples=60, deadline=None)
+def test_ruling_out_tokens_never_changes_the_choice(seed: int, width: float, size: int) -> None:
+    """Over many tokens most are ruled out before a logarithm is taken; the winner never is."""
+    logits = np.random.default_rng(seed).normal(size=size) * width
+    probs = np.exp(logits - logits.max())
+    law = Distribution(np.arange(0, 2 * size, 2), probs / probs.sum())
+    for position in range(5):
+        noisy = np.log(law.probs) + gumbel(seed, position, law.ids)
+        assert SharedNoise(seed).choose(position, law) == law.ids[noisy.argmax()]
