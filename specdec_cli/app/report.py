@@ -64,7 +64,7 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
             "draft_gpu_layers": load.draft_gpu_layers,
             "flash_attention": load.flash_attention,
             "cross_vocab": load.cross_vocab,
-            "exact": load.numerics.as_dict() if load.numerics.pairs else None,
+            "exact": load.probe.as_dict() if load.probe else None,
         },
         "versions": {"specdec": __version__, **library.versions()},
     }

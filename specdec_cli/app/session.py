@@ -11,6 +11,7 @@ from types import TracebackType
 
 import psutil
 
+from specdec_cli.app.exact import Probe
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.engine.drafters import (
     CrossVocabularyDrafter,
@@ -46,6 +47,7 @@ class LoadOptions:
     draft_gpu_layers: int = -1
     flash_attention: str = "auto"
     numerics: Numerics = FASTEST  # of the target; a draft always runs as fast as it can
+    probe: Probe | None = None  # how these numerics were found, where `--exact` was asked for
 
 
 class Session:

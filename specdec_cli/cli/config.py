@@ -7,13 +7,8 @@ from rich.table import Table
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
-from specdec_cli.cli.options import (
-    CommonFlags,
-    LengthFlags,
-    LoadFlags,
-    PromptFlags,
-    SamplingFlags,
-)
+from specdec_cli.cli.options import CommonFlags, LoadFlags
+from specdec_cli.cli.request_options import LengthFlags, PromptFlags, SamplingFlags
 from specdec_cli.cli.settings import configurable, source_of
 
 app = typer.Typer(help="Show the configuration.", no_args_is_help=True)

@@ -13,14 +13,15 @@ from specdec_cli.cli.options import (
     DrafterKind,
     LoadFlags,
     OnOffAuto,
-    PromptFlags,
     RuleName,
     parse_layers,
 )
+from specdec_cli.cli.request_options import PromptFlags
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.errors import SpecdecError, UsageError
 
 if TYPE_CHECKING:
+    from specdec_cli.app.exact import Probe
     from specdec_cli.app.session import Session
     from specdec_cli.engine.llama.numerics import Numerics
 
@@ -47,6 +48,9 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
 
     if common.verbose:
         library.show_log(lambda text: print(text, end="", file=sys.stderr, flush=True))  # noqa: T201
+    probe, numerics = None, FASTEST
+    if load.wants_exact:
+        probe, numerics = _exact(terminal, load, target, gpu_layers)
     options = LoadOptions(
         target=target,
         draft=draft,
@@ -59,7 +63,8 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
         gpu_layers=gpu_layers,
         draft_gpu_layers=draft_layers,
         flash_attention=load.flash_attn.value,
-        numerics=_exact(terminal, load, target, gpu_layers) if load.wants_exact else FASTEST,
+        numerics=numerics,
+        probe=probe,
     )
     with terminal.working(f"loading {target.name}"):
         session = Session(options)
@@ -112,7 +117,9 @@ def check_together(load: LoadFlags, sampling: SamplingOptions, prompt: PromptFla
         )
 
 
-def _exact(terminal: Terminal, load: LoadFlags, target: Path, gpu_layers: int) -> Numerics:
+def _exact(
+    terminal: Terminal, load: LoadFlags, target: Path, gpu_layers: int
+) -> tuple[Probe, Numerics]:
     """Kernels that pass the probe, and a line that says which and what finding them cost."""
     from specdec_cli.app.exact import find_exact, require_exact
     from specdec_cli.app.session import default_threads
@@ -130,7 +137,7 @@ def _exact(terminal: Terminal, load: LoadFlags, target: Path, gpu_layers: int) -
         terminal.notice(f"not exact: even {probe.tried[-1][0]}, {probe.tried[-1][1]}")
     else:
         terminal.remark(probe.words())
-    return numerics
+    return probe, numerics
 
 
 def _draft_path(terminal: Terminal, load: LoadFlags, target: Path, *, offline: bool) -> Path | None:

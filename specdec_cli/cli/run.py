@@ -14,15 +14,9 @@ from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed
 from specdec_cli.cli.loading import check_together, open_session, prompt_ids
-from specdec_cli.cli.options import (
-    CommonFlags,
-    LengthFlags,
-    LoadFlags,
-    PromptFlags,
-    SamplingFlags,
-    option,
-)
+from specdec_cli.cli.options import CommonFlags, LoadFlags, option
 from specdec_cli.cli.prompt import read_prompt
+from specdec_cli.cli.request_options import LengthFlags, PromptFlags, SamplingFlags
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
 from specdec_cli.errors import UsageError
 

@@ -11,13 +11,8 @@ import typer
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.loading import check_together, open_session, prompt_ids
-from specdec_cli.cli.options import (
-    CommonFlags,
-    LoadFlags,
-    MeasuredSamplingFlags,
-    PromptFlags,
-    option,
-)
+from specdec_cli.cli.options import CommonFlags, LoadFlags, option
+from specdec_cli.cli.request_options import MeasuredSamplingFlags, PromptFlags
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
 from specdec_cli.errors import CheckFailed, UsageError
 
@@ -98,11 +93,7 @@ def verify(
         seed=max(0, sampling.seed),
         seeds=seeds,
     )
-    with (
-        open_session(terminal, common, load) as session,
-        stop_on_signals(session.stop) as signals,
-        terminal.working("the rules, by enumeration") as say,
-    ):
+    with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:
         ids = [
             prompt_ids(terminal, session, entry.prompt, replace(text, system=entry.system))
             for entry in wanted
@@ -113,12 +104,11 @@ def verify(
                 report = event
             elif not common.json:
                 terminal.line(line(event))
-            say("comparing answers")
             exit_if_stopped(signals)
         assert report is not None
         name = "suffix" if session.options.suffix else "model"
-        exact = session.options.numerics.as_dict() if session.options.numerics.pairs else None
-        result = document(report, options, name, exact)
+        probe = session.options.probe
+        result = document(report, options, name, probe.as_dict() if probe else None)
     if common.json:
         terminal.data(result)
     else:
