@@ -79,7 +79,7 @@ def answer(
         UsageError: the prompt is empty, or an option names a token the model does not have.
     """
     called = perf_counter()
-    _check_prompt(prompt, session.context_size)
+    check_prompt(prompt, session.context_size)
     sampling = _effective_sampling(session, options)
     drafting = session.drafting(sampling, options.draft_tokens, off=no_draft)
     stream = TextStream(options.stops)
@@ -145,7 +145,11 @@ def answer(
     )
 
 
-def _check_prompt(prompt: Sequence[int], context_size: int) -> None:
+def check_prompt(prompt: Sequence[int], context_size: int) -> None:
+    """Raises:
+    UsageError: there are no tokens.
+    PromptTooLong: they leave no room for one more.
+    """
     if not prompt:
         raise UsageError(
             "the prompt is empty", why="it has no tokens", fix="give some text to continue"

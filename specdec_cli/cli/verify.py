@@ -81,9 +81,11 @@ def verify(
     terminal = Terminal(common)
 
     from specdec_cli.app import prompts as prompt_sets
+    from specdec_cli.app.generate import check_prompt
     from specdec_cli.app.verify import Report, VerifyOptions, document
     from specdec_cli.app.verify import verify as verifying
     from specdec_cli.cli.verify_report import VERDICTS, line
+    from specdec_cli.engine.language_model import Interrupted
 
     wanted = prompt_sets.read_file(prompts) if prompts else prompt_sets.built_in("verify")
     options = VerifyOptions(
@@ -95,15 +97,21 @@ def verify(
     )
     with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:
         ids = [
-            prompt_ids(terminal, session, entry.prompt, replace(text, system=entry.system))
+            prompt_ids(
+                terminal, session, entry.prompt, replace(text, system=entry.system or text.system)
+            )
             for entry in wanted
         ]
+        for prompt in ids:
+            check_prompt(prompt, session.context_size)
         report: Report | None = None
-        for event in verifying(session, ids, options):
-            if isinstance(event, Report):
-                report = event
-            elif not common.json:
-                terminal.line(line(event))
+        try:
+            for event in verifying(session, ids, options):
+                if isinstance(event, Report):
+                    report = event
+                elif not common.json:
+                    terminal.line(line(event))
+        except Interrupted:
             exit_if_stopped(signals)
         assert report is not None
         name = "suffix" if session.options.suffix else "model"

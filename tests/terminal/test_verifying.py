@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from command import Ran, fails
+from screen import Screen
 
 Specdec = Callable[..., Ran]
 Model = Callable[[str], Path]
+Watch = Callable[..., Screen]
 
 KEYS = {"verdict", "rules", "runs", "frequencies", "exact"}
 RUN = {"prompt", "accept", "temp", "seed", "k", "drafter", "verdict", "first_difference"}
@@ -68,3 +70,19 @@ def test_a_bad_prompt_file_names_the_line(
 
 def test_plain_decoding_leaves_nothing_to_verify(model: Model) -> None:
     fails(2, "usage", "verify", "-m", model("random"), "--no-draft", words=("--no-draft",))
+
+
+def test_a_prompt_that_does_not_fit_is_said(model: Model, tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    file.write_text(json.dumps({"prompt": "word " * 400}))
+    arguments = ["-m", model("random"), "-md", model("random-draft"), "-c", 64]
+    fails(8, "prompt_too_long", "verify", *arguments, "--prompts", file, words=("context 64",))
+
+
+def test_ctrl_c_ends_a_verification(model: Model, watch: Watch) -> None:
+    pair = ["-m", model("story"), "-md", model("draft")]
+    screen = watch("verify", *pair, "-n", 4000, "-c", 8000)
+    screen.wait_for("rule block: exact")
+    screen.interrupt()
+    assert screen.end() == 130
+    assert "Traceback" not in screen.text
