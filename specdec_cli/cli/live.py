@@ -94,7 +94,7 @@ class LiveStream:
 def live_line(statistics: Statistics) -> str:
     """`12/16 drafts accepted (75%) · 4.10 tokens per pass · 25.3 tok/s · draft 51%`"""
     if statistics.passes < FIRST_FIGURES:
-        return f"{statistics.tokens} tokens"
+        return token_count(statistics)
     parts = [acceptance(statistics)] if statistics.drafted else []
     parts += speed(statistics)
     if statistics.drafted and statistics.draft_share is not None:
@@ -107,11 +107,15 @@ def acceptance(statistics: Statistics) -> str:
     return f"{statistics.accepted}/{statistics.drafted} drafts accepted ({rate:.0%})"
 
 
+def token_count(statistics: Statistics) -> str:
+    return "1 token" if statistics.tokens == 1 else f"{statistics.tokens} tokens"
+
+
 def speed(statistics: Statistics) -> list[str]:
     parts = []
     if statistics.drafted and statistics.tokens_per_pass is not None:
         parts.append(f"{statistics.tokens_per_pass:.2f} tokens per pass")
-    if statistics.tokens_per_second is not None:
+    if statistics.passes > 1 and statistics.tokens_per_second is not None:
         parts.append(f"{statistics.tokens_per_second:.1f} tok/s")
     return parts
 

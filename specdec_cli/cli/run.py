@@ -12,7 +12,7 @@ import typer
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
-from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed
+from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed, token_count
 from specdec_cli.cli.loading import check_together, open_session, prompt_ids
 from specdec_cli.cli.options import CommonFlags, LoadFlags, option
 from specdec_cli.cli.prompt import read_prompt
@@ -183,7 +183,7 @@ class _Output:
 def summary(answer: Answer, options: AnswerOptions) -> str:
     """The one line after an answer."""
     statistics = answer.statistics
-    parts = [acceptance(statistics)] if statistics.drafted else [f"{statistics.tokens} tokens"]
+    parts = [acceptance(statistics)] if statistics.drafted else [token_count(statistics)]
     parts += speed(statistics)
     if not statistics.drafted:
         parts.append(f"nothing drafted ({answer.decision})")
@@ -210,11 +210,12 @@ def _compare(
     with terminal.working("the same answer again, without a draft"):
         comparison = compare_with_plain(session, prompt, options, answer)
     if comparison is not None:
-        terminal.remark(_verdict(comparison, greedy=options.sampling.greedy))
+        one_text = options.sampling.greedy or options.rule == "coupled"
+        terminal.remark(verdict(comparison, one_text=one_text))
 
 
-def _verdict(comparison: Comparison, *, greedy: bool) -> str:
-    """Honest in one line, also where plain decoding won."""
+def verdict(comparison: Comparison, *, one_text: bool) -> str:
+    """Honest in one line, also where plain decoding won; `one_text` where both should agree."""
     rates = (
         f"{comparison.speculative_tps:.1f} tok/s speculative, "
         f"{comparison.plain_tps:.1f} tok/s plain (whole answers, same run)"
@@ -223,10 +224,11 @@ def _verdict(comparison: Comparison, *, greedy: bool) -> str:
         result = f"speculation was {comparison.speedup:.2f}x as fast as plain"
     else:
         result = f"plain was faster: speculation ran at {comparison.speedup:.2f}x its speed"
-    if not greedy:
+    if not one_text:
         return f"{result} · {rates}"
     same = comparison.first_difference is None
-    text = "same text" if same else f"texts differ from token {comparison.first_difference}"
+    at = comparison.first_difference
+    text = "same text" if same else f"texts part at token {at} (specdec verify judges it)"
     return f"{result} · {rates} · {text}"
 
 

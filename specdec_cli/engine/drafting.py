@@ -13,7 +13,9 @@ from specdec_cli.errors import EvaluationError
 
 
 class Drafting(Protocol):
-    decision: str  # why it drafts or not, for people
+    @property
+    def decision(self) -> str:
+        """Why it drafts or not, for people."""
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         """At most `limit` guesses for what follows `tokens`; none is always correct."""
@@ -43,10 +45,21 @@ class FixedLength:
     """
 
     def __init__(self, drafter: Drafter, length: int, *, at_once: bool = False) -> None:
-        self.decision = f"{length} guesses a round from the {drafter.source} drafter"
         self._drafter = drafter
         self._length = length
         self._prompt_read = at_once
+        self._asked = self._proposed = 0  # rounds
+        self._failure = ""
+
+    @property
+    def decision(self) -> str:
+        if self._failure:
+            return self._failure
+        if not self._asked:
+            return "the answer ended before a draft was due"
+        if not self._proposed:
+            return f"the {self._drafter.source} drafter found nothing to guess"
+        return f"{self._length} guesses a round from the {self._drafter.source} drafter"
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         if not self._prompt_read:
@@ -57,7 +70,9 @@ class FixedLength:
                 guesses.append(guess)  # kept even if the next one fails: it was drawn
         except EvaluationError as error:  # the answer goes on without the draft
             self._length = 0
-            self.decision = f"drafting stopped: {error.message}"
+            self._failure = f"drafting stopped: {error.message}"
+        self._asked += limit > 0
+        self._proposed += bool(guesses)
         return Proposal(tuple(guesses), self._drafter.source) if guesses else NOTHING
 
     def learn(self, round: Round) -> None:
