@@ -21,7 +21,7 @@ from specdec_cli.app.exact import find_exact, require_exact
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.prompts import built_in
 from specdec_cli.app.session import LoadOptions, Session, default_threads
-from specdec_cli.app.verify import VerifyOptions, compare
+from specdec_cli.app.verify import compare, decode_plainly
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.engine.llama.chat_template import ChatTemplate
 from specdec_cli.models.references import resolve
@@ -42,10 +42,10 @@ def coupled(load: LoadOptions, asked: argparse.Namespace) -> bool:
     with Session(replace(load, draft_tokens=max(asked.lengths))) as session:
         found: Counter[str] = Counter()
         for number, prompt in enumerate(prompts(session)):
-            for length in asked.lengths:
-                options = VerifyOptions(SAMPLED, length, asked.tokens)
-                for seed in range(asked.seeds):
-                    run = compare(session, prompt, SAMPLED, seed, options, number)
+            for seed in range(asked.seeds):
+                plain = decode_plainly(session, prompt, SAMPLED, seed, asked.tokens)
+                for length in asked.lengths:
+                    run = compare(session, plain, length)
                     found[run.verdict] += 1
                     if run.difference:
                         print(f"prompt {number} k {length} seed {seed}: {run.verdict}", flush=True)

@@ -91,9 +91,9 @@ def judge(
         for row, token in zip(rows, tokens, strict=True)
     ]
     fresh = [
-        replay(model, prefix, len(prompt), chunk=chunk, width=rows_at_once)
+        replay(model, prefix, len(prompt), chunk=chunk, width=rows_at_once, alone=alone)
         for chunk in CHUNKS
-        for rows_at_once in sorted({1, 2, width})
+        for rows_at_once, alone in {(1, False), (2, False), (width, False), (width, True)}
     ]
     noise = SLACK * max(_distance(a, b) for a, b in combinations(fresh, 2))
     distances = [min(_distance(row, other) for other in fresh) for row in rows]

@@ -86,7 +86,8 @@ def verify(
         if sampled:
             settings += [(options.sampling, options.seed + i) for i in range(options.seeds)]
         for sampling, seed in settings:
-            run = compare(session, prompt, sampling, seed, options, number)
+            plain = decode_plainly(session, prompt, sampling, seed, options.max_tokens)
+            run = compare(session, plain, options.draft_tokens, number)
             runs.append(run)
             yield run
     if sampled and (drafter := session.drafter(options.sampling)):
@@ -121,42 +122,57 @@ def _open_places(
     return [(at, before) for _, at, before in sorted(places)[:PLACES]]
 
 
-def compare(
+@dataclass(frozen=True, slots=True, eq=False)
+class Plain:
+    """What plain decoding answered, and the row of logits that it saw before each token."""
+
+    prompt: Sequence[int]
+    decoding: DecodeOptions
+    tokens: list[int]
+    rows: list[Row]
+
+
+def decode_plainly(
     session: Session,
     prompt: Sequence[int],
     sampling: SamplingOptions,
     seed: int,
-    options: VerifyOptions,
-    number: int,
-) -> Run:
-    """The same answer plainly and speculatively, and a judgement of the first difference."""
-    decoding = DecodeOptions(sampling, seed, options.max_tokens, session.model.vocabulary.ends)
+    max_tokens: int,
+) -> Plain:
+    session.forget()
     target = Recorder(session.target)
-    session.forget()
-    plain: list[int] = []
-    seen: list[Row] = []  # what plain decoding saw at each position
+    decoding = DecodeOptions(sampling, seed, max_tokens, session.model.vocabulary.ends)
+    plain = Plain(prompt, decoding, [], [])
     for round in decode(target, NoDrafting("plain"), RULE, prompt, decoding):
-        plain += round.emitted
-        seen.append(target.rows[0].copy())
+        plain.tokens.extend(round.emitted)
+        plain.rows.append(target.rows[0].copy())
+    return plain
+
+
+def compare(session: Session, plain: Plain, draft_tokens: int, number: int = 0) -> Run:
+    """The same answer speculatively, and a judgement of the first difference."""
     session.forget()
+    target = Recorder(session.target)
+    sampling, seed = plain.decoding.sampling, plain.decoding.seed
     drafter = session.drafter(sampling)
-    drafting = FixedLength(drafter, options.draft_tokens) if drafter else NoDrafting("no draft")
+    drafting = FixedLength(drafter, draft_tokens) if drafter else NoDrafting("no draft")
     answer: list[int] = []
     accepted = drafted = 0
     difference = None
-    for round in decode(target, drafting, RULE, prompt, decoding):
+    for round in decode(target, drafting, RULE, plain.prompt, plain.decoding):
         accepted, drafted = accepted + round.accepted, drafted + len(round.proposal)
         for i, token in enumerate(round.emitted):
-            if token != plain[len(answer)]:
+            at = len(answer)
+            if token != plain.tokens[at]:
                 difference = judge(
                     session.target,
-                    prompt,
+                    plain.prompt,
                     answer,
-                    tokens=(plain[len(answer)], token),
-                    rows=(seen[len(answer)], target.rows[i].copy()),
+                    tokens=(plain.tokens[at], token),
+                    rows=(plain.rows[at], target.rows[i].copy()),
                     sampling=sampling,
-                    chance=RULE.chance(seed, len(prompt) + len(answer)),
-                    width=options.draft_tokens + 1,
+                    chance=RULE.chance(seed, len(plain.prompt) + at),
+                    width=draft_tokens + 1,
                 )
                 break
             answer.append(token)

@@ -31,22 +31,35 @@ class Recorder:
 
 
 def replay(
-    model: LanguageModel, tokens: Sequence[int], prompt: int, *, chunk: int, width: int
+    model: LanguageModel,
+    tokens: Sequence[int],
+    prompt: int,
+    *,
+    chunk: int,
+    width: int,
+    alone: bool = False,
 ) -> Logits:
     """The last row of `tokens`, evaluated from nothing in a prescribed way.
 
     Args:
         prompt: length of the part that is read in chunks of `chunk` tokens; the rest follows in
-            steps of `width` rows.
+            steps of `width` rows, filled up with rows that mean nothing, as a draft's may.
+        alone: begin a new step with the last token.
 
     Returns:
         A copy, shape (vocab,).
     """
     model.forget()
     at = 0
+    while at < min(prompt, len(tokens)):
+        at = min(at + chunk, prompt)
+        rows = model.logits(tokens[:at], last=1)
+    end = len(tokens) - 1 if alone else len(tokens)
     while at < len(tokens):
-        size = min(chunk, prompt - at) if at < prompt else min(width, len(tokens) - at)
+        size = min(width, (end if at < end else len(tokens)) - at)
         at += size
-        rows = model.logits(tokens[:at], last=1 if at <= prompt else size)
+        padding = min(width - size, model.context_size - at)
+        rows = model.logits([*tokens[:at], *[tokens[0]] * padding], last=size + padding)
+        rows = rows[: len(rows) - padding]
     last: Logits = rows[-1].copy()
     return last
