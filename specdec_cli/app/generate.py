@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Literal
 
-from specdec_cli.app.session import Session
+from specdec_cli.app.session import NO_ROLL_BACK, Session
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.statistics import Statistics
 from specdec_cli.core.text import Piece, TextStream
@@ -141,7 +141,7 @@ def answer(
         cached_tokens=cached,
         statistics=statistics,
         first_token_seconds=first_token,
-        decision=drafting.decision,
+        decision=drafting.decision if session.target.can_roll_back else NO_ROLL_BACK,
     )
 
 

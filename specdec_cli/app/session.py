@@ -29,6 +29,7 @@ from specdec_cli.engine.vocabulary import Intersection, Match, intersection, mat
 from specdec_cli.errors import OutOfMemory
 
 DEFAULT_CONTEXT = 8192
+NO_ROLL_BACK = "this target keeps a state that cannot take back rejected guesses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Session:
         if off or length == 0:
             return NoDrafting(off or "draft length 0")
         if not self.target.can_roll_back:
-            return NoDrafting("this target keeps a state that cannot take back rejected guesses")
+            return NoDrafting(NO_ROLL_BACK)
         drafter = self.drafter(sampling)
         return NoDrafting("no draft model") if drafter is None else FixedLength(drafter, length)
 

@@ -44,7 +44,8 @@ def decode(
         started = clock()
         room, at_the_limit = _room(target, tokens, len(tokens) - len(prompt), options)
         chance = rule.chance(options.seed, len(tokens))
-        proposal = drafting.propose(tokens, room - 1, chance)
+        wanted = room - 1 if target.can_roll_back else 0
+        proposal = drafting.propose(tokens, wanted, chance)
         drafted = clock()
         rows = target.logits([*tokens, *proposal.tokens], last=len(proposal) + 1)
         evaluated = clock()

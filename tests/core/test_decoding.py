@@ -189,3 +189,22 @@ def test_the_same_seed_gives_the_same_rounds(rule: str) -> None:
 
     assert play(4) == play(4)
     assert play(4) != play(5)
+
+
+def test_a_target_that_turns_out_not_to_roll_back_is_decoded_plainly() -> None:
+    """Found out in mid-answer, as when a cache refuses to drop a suffix: no more proposals."""
+
+    class Stubborn(CountingModel):
+        def logits(self, tokens, *, last):
+            self.can_roll_back = len(self.calls) < 3
+            return super().logits(tokens, last=last)
+
+    target = Stubborn(random_model(1, 5))
+    drafter = ModelDrafter(random_model(2, 5), GREEDY, target_vocab=5, ends=frozenset())
+    options = DecodeOptions(GREEDY, 0, 20, frozenset())
+    rounds = list(decode(target, FixedLength(drafter, 3), RULES["coupled"], (1,), options))
+    assert [len(round.proposal) for round in rounds][:2] == [0, 3]
+    assert {len(round.proposal) for round in rounds[4:]} == {0}
+    plain = decode(random_model(1, 5), NoDrafting(""), RULES["coupled"], (1,), options)
+    emitted = [token for round in rounds for token in round.emitted]
+    assert emitted == [token for round in plain for token in round.emitted]
