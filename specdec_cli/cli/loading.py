@@ -36,6 +36,8 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
     )
     target = model_path(terminal, load.model, offline=common.offline)
     suffix = load.drafter is DrafterKind.suffix and not load.plain
+    if (load.plain or suffix) and load.draft_model is not None:
+        terminal.notice(f"{load.plain or '--drafter suffix'}: {load.draft_model} is not loaded")
     draft = (
         None
         if load.plain or suffix
@@ -96,12 +98,6 @@ def check_together(load: LoadFlags, sampling: SamplingOptions, prompt: PromptFla
             "--raw and --system do not go together",
             why="without a chat template there is no place for a system text",
             fix="write it into the prompt",
-        )
-    if load.no_draft and load.draft_model is not None:
-        raise UsageError(
-            "--no-draft and --draft-model do not go together",
-            why="one loads a draft, the other none",
-            fix="give one of them",
         )
     if load.wants_exact and load.flash_attn is not OnOffAuto.auto:
         raise UsageError(

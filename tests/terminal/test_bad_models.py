@@ -100,9 +100,14 @@ def test_a_draft_that_is_the_target_runs_with_a_warning(specdec: Specdec, model:
     assert "same file" in ran.err
 
 
-def test_a_draft_and_no_draft_contradict_each_other(specdec: Specdec, model: Model) -> None:
-    pair = ["-m", model("story"), "-md", model("draft"), "--no-draft"]
-    fails(2, "usage", "run", *pair, "hello", words=("--no-draft and --draft-model",))
+@pytest.mark.parametrize("off", [["--no-draft"], ["-k", "0"], ["--drafter", "suffix"]], ids=str)
+def test_a_draft_that_is_not_wanted_is_left_aside_aloud(
+    specdec: Specdec, model: Model, off: list[str]
+) -> None:
+    """The draft may stand in a configuration file, so this is no contradiction."""
+    ran = specdec("run", "-m", model("story"), "-md", model("draft"), *off, "-n", 3, "hello")
+    assert (ran.out, ran.code) == (" w0 w1 w2\n", 0)
+    assert "is not loaded" in ran.err
 
 
 def test_a_base_model_needs_raw(specdec: Specdec, model: Model) -> None:
