@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -56,17 +56,11 @@ class ModelDrafter:
         self._never = never if never is not None and len(never) else None
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
-        history = list(tokens)
-        while len(history) <= self._draft.context_size:
-            row = self._row(history)
-            law = distribution(row, self._sampling, history)
-            token = chance.draw(len(history), law)
-            yield Guess(token, law)
-            if token in self._ends:
-                return
-            history.append(token)
+        return _guesses(self._row, tokens, self._sampling, self._ends, chance)
 
-    def _row(self, history: list[int]) -> Row:
+    def _row(self, history: list[int]) -> Row | None:
+        if len(history) > self._draft.context_size:
+            return None
         row: Row = self._draft.logits(history, last=1)[0, : self._width]
         if self._never is not None:
             row = row.copy()
@@ -104,20 +98,36 @@ class CrossVocabularyDrafter:
         )
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
-        history = list(tokens)
-        context = self._retokenizer.translate(history)
-        while context and len(context) <= self._draft.context_size:
+        context = self._retokenizer.translate(tokens)
+
+        def row(history: list[int]) -> Row | None:
+            guessed = [self._draft_id[token] for token in history[len(tokens) :]]
+            if not context or len(context) + len(guessed) > self._draft.context_size:
+                return None
             row = np.full(self._target_vocab, -np.inf, dtype=np.float32)
-            row[self._shared.target_ids] = self._draft.logits(context, last=1)[
-                0, self._shared.draft_ids
-            ]
-            law = distribution(row, self._sampling, history)
-            token = chance.draw(len(history), law)
-            yield Guess(token, law)
-            if token in self._ends:
-                return
-            history.append(token)
-            context.append(self._draft_id[token])
+            logits = self._draft.logits([*context, *guessed], last=1)
+            row[self._shared.target_ids] = logits[0, self._shared.draft_ids]
+            return row
+
+        return _guesses(row, tokens, self._sampling, self._ends, chance)
+
+
+def _guesses(
+    row_after: Callable[[list[int]], Row | None],
+    tokens: Sequence[int],
+    sampling: SamplingOptions,
+    ends: frozenset[int],
+    chance: Chance,
+) -> Iterator[Guess]:
+    """Draw one guess after another from a draft's rows, in target ids, until it has no row."""
+    history = list(tokens)
+    while (row := row_after(history)) is not None:
+        law = distribution(row, sampling, history)
+        token = chance.draw(len(history), law)
+        yield Guess(token, law)
+        if token in ends:
+            return
+        history.append(token)
 
 
 class SuffixDrafter:
