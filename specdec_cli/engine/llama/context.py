@@ -60,7 +60,7 @@ class LlamaContext:
         self._evaluated: list[int] = []
 
         params = llama_cpp.llama_context_default_params()
-        params.n_ctx = options.size + 1  # a cell to pad a text of one token
+        params.n_ctx = options.size
         params.n_batch = params.n_ubatch = self._batch_size
         # Room for the rows that are read and no more: 300 MiB less for a vocabulary of 150,000.
         params.n_outputs_max = params.n_outputs_max_per_seq = rows
