@@ -50,17 +50,16 @@ class Terminal:
 
     def notice(self, text: str) -> None:
         if not self.quiet:
-            self.err.print(f"note: {text}", style="yellow", markup=False, highlight=False,
-                           soft_wrap=True)  # fmt: skip
+            _plain(self.err, f"note: {text}", "yellow")
 
     def remark(self, text: str) -> None:
         """A line that is welcome but says nothing went wrong."""
         if not self.quiet:
-            self.err.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+            _plain(self.err, text, "dim")
 
     def line(self, text: str) -> None:
         """A line of a report, on stdout."""
-        self.out.print(text, markup=False, highlight=False, soft_wrap=True)
+        _plain(self.out, text)
 
     def data(self, document: Any) -> None:
         """One JSON document on stdout; escaped where the stream cannot hold every character."""
@@ -87,6 +86,11 @@ class Terminal:
 def as_json(document: Any) -> str:
     escape = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     return json.dumps(document, ensure_ascii=escape, allow_nan=False)
+
+
+def _plain(console: Console, text: str, style: str | None = None) -> None:
+    """Print text that may hold a file's or a model's own words: no markup, no wrapping."""
+    console.print(harmless(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def harmless(text: str) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 
 import typer
 
+from specdec_cli.cli.console import harmless
 from specdec_cli.cli.settings import ORIGINS
 from specdec_cli.errors import SpecdecError, UsageError
 
 INTERRUPTED, TERMINATED, CLOSED_PIPE = 130, 143, 141
-BUG = 1
 
 
 def report(error: BaseException, *, as_json: bool) -> int:
@@ -24,7 +24,8 @@ def report(error: BaseException, *, as_json: bool) -> int:
         traceback.print_exception(error)
     if not isinstance(error, SpecdecError):
         error = _as_bug(error)
-    print(f"error: {error.message}\n  {error.why}\n  fix: {error.fix}", file=sys.stderr)  # noqa: T201
+    for line in (f"error: {error.message}", f"  {error.why}", f"  fix: {error.fix}"):
+        print(harmless(line), file=sys.stderr)  # noqa: T201  # a file's own words may be in it
     if as_json:
         body = {
             "code": error.code,
