@@ -2,6 +2,7 @@
 
     python benchmarks/same_text.py coupled   default kernels: seeds x prompts x draft lengths
     python benchmarks/same_text.py exact     --exact: contexts x drafters x lengths x prompt chunks
+    python benchmarks/same_text.py turn      --exact: a second turn on a used cache, and anew
 
 `coupled` compares with plain decoding and judges every first difference. `exact` demands equal
 token ids from every run of a setting, and times plain decoding with and without `--exact`.
@@ -14,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
@@ -84,6 +86,47 @@ def exact(load: LoadOptions, asked: argparse.Namespace) -> bool:
     return same
 
 
+def turn(load: LoadOptions, asked: argparse.Namespace) -> bool:
+    """The second turn of a chat: drafted on the cache of the first, plainly in a new process."""
+    probe = find_exact(
+        load.target, draft_tokens=max(asked.lengths), threads=default_threads(), gpu_layers=0
+    )
+    load = replace(load, numerics=require_exact(probe, best_effort=False))
+    same = True
+    for length in asked.lengths:
+        with Session(replace(load, draft_tokens=length)) as session:
+            for sampling in (GREEDY, SAMPLED):
+                session.forget()
+                first = prompts(session)[0]
+                said = _answer(session, first, sampling, asked.tokens).tokens
+                question = session.model.vocabulary.tokenize("\nGo on, please.\n", special=False)
+                prompt = [*first, *said, *question]
+                again = _answer(session, prompt, sampling, asked.tokens)
+                fresh = _in_new_process(replace(load, draft=None), prompt, sampling, asked.tokens)
+                equal = again.tokens == fresh
+                same &= equal
+                print(
+                    f"{load.target.name} k {length} temp {sampling.temp}: {again.cached_tokens} of "
+                    f"{len(prompt)} tokens from the cache, same ids: {equal}",
+                    flush=True,
+                )
+    return same
+
+
+def _in_new_process(
+    load: LoadOptions, prompt: list[int], sampling: SamplingOptions, tokens: int
+) -> tuple[int, ...]:
+    with get_context("spawn").Pool(1) as pool:
+        return pool.apply(_plain_answer, (load, prompt, sampling, tokens))
+
+
+def _plain_answer(
+    load: LoadOptions, prompt: list[int], sampling: SamplingOptions, tokens: int
+) -> tuple[int, ...]:
+    with Session(load) as session:
+        return _answer(session, prompt, sampling, tokens).tokens
+
+
 def _settings(load: LoadOptions, asked: argparse.Namespace) -> Iterator[LoadOptions]:
     yield replace(load, draft=None, draft_tokens=0)
     yield replace(load, draft=None, draft_tokens=0, batch=32)
@@ -114,7 +157,7 @@ def _answer(session: Session, prompt: list[int], sampling: SamplingOptions, toke
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("matrix", choices=["coupled", "exact"])
+    parser.add_argument("matrix", choices=["coupled", "exact", "turn"])
     parser.add_argument("--target", default="qwen2.5-coder:1.5b")
     parser.add_argument("--draft", default="qwen2.5-coder:0.5b")
     parser.add_argument("--tokens", type=int, default=48)
@@ -124,7 +167,7 @@ def main() -> None:
     asked = parser.parse_args()
     target, draft = (_path(name) for name in (asked.target, asked.draft))
     load = LoadOptions(target, draft, context_size=2048)
-    passed = (coupled if asked.matrix == "coupled" else exact)(load, asked)
+    passed = {"coupled": coupled, "exact": exact, "turn": turn}[asked.matrix](load, asked)
     sys.exit(0 if passed else 5)
 
 

@@ -17,9 +17,9 @@ from specdec_cli.engine.recording import replay
 
 Class = Literal["identical", "tie", "different"]
 CHUNKS = (512, 32)
-# A run mixes widths in its own way and may lie just outside a handful of fresh evaluations: honest
-# rows were 0.7 to 1.1 times their spread away from the nearest (Q4_K_M), rows over one wrong cell
-# of the cache, 15 tokens back, 1.8 to 8 times.
+# Set by hand. A run mixes widths in its own way and may lie just outside a handful of fresh
+# evaluations: honest rows were 0.7 to 1.1 times their spread from the nearest (Q4_K_M, 9 runs),
+# rows over one wrong cell of the cache, about 15 tokens back, 1.8 to 8.4 times (16 runs).
 SLACK = 1.5
 
 

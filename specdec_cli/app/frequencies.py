@@ -51,6 +51,7 @@ def compare_frequencies(
 ) -> Iterator[Frequencies]:
     """Test `rejection` and `block` on the token after `tokens`, `place` tokens into the answer."""
     spot = _Spot(session, drafter, sampling, list(tokens), guesses)
+    spot.first_token(RULES["rejection"], seed)  # evaluates the place as a speculative pass does
     law = spot.target(())
     for rule in (RULES["rejection"], RULES["block"]) if len(law.ids) > 1 else ():
         counts = Counter(spot.first_token(rule, seed + draw) for draw in range(DRAWS))
@@ -112,7 +113,9 @@ class _Spot:
             rows = self._session.target.logits(tokens, last=len(guessed) + 1)
             for i, row in enumerate(rows):
                 history = tokens[: len(self.tokens) + i]
-                self._target[guessed[:i]] = distribution(row, self._sampling, history)
+                # The first row of a prefix stands: another pass may give it other last bits, and
+                # draws have to be compared with the law that they were drawn from.
+                self._target.setdefault(guessed[:i], distribution(row, self._sampling, history))
         return self._target[guessed[:upto]]
 
     def _guess(self, guessed: tuple[int, ...], chance: Chance) -> Guess | None:
