@@ -13,6 +13,7 @@ import argparse
 
 import numpy as np
 
+from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.session import LoadOptions, Session
 from specdec_cli.core.distribution import Distribution, Floats, distribution
@@ -57,7 +58,7 @@ def expected(
         tokens_so_far = [*prompt, *text.tokens]
         for end in range(len(prompt), len(tokens_so_far)):
             prefix = tokens_so_far[:end]
-            target, draft = (_law(model, prefix) for model in (session.target, session.draft))
+            target, draft = (_law(model, prefix) for model in session.contexts)
             p, q = target.probs, draft.probs_of(target.ids)
             sums["greedy draft, compare (llama.cpp)"] += target.prob(
                 int(draft.ids[draft.probs.argmax()])
@@ -99,7 +100,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64, help="tokens of each text")
     parser.add_argument("--seeds", type=int, default=2, help="runs of each prompt and rule")
     asked = parser.parse_args()
-    load = LoadOptions(resolve(asked.target), resolve(asked.draft), context_size=1024)
+    load = LoadOptions(resolve(asked.target), (DraftFile(resolve(asked.draft)),), context_size=1024)
     with Session(load) as session:
         template = ChatTemplate(session.model)
         prompts = [template.tokens([{"role": "user", "content": text}]) for text in PROSE]

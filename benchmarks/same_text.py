@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
+from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.exact import find_exact, require_exact
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.prompts import built_in
@@ -65,19 +66,19 @@ def exact(load: LoadOptions, asked: argparse.Namespace) -> bool:
     numerics = require_exact(probe, best_effort=False)
     texts: dict[tuple[int, float], set[tuple[int, ...]]] = {}
     runs = 0
-    for settings in _settings(replace(load, numerics=numerics), asked):
+    for settings, drafter in _settings(replace(load, numerics=numerics), asked):
         with Session(settings) as session:
             for size in asked.contexts:
                 prompt = _long_prompt(session, size)
                 session.forget()
                 for sampling in (GREEDY, GREEDY, SAMPLED):  # the first reads the whole prompt
-                    tokens = _answer(session, prompt, sampling, asked.tokens).tokens
+                    tokens = _answer(session, prompt, sampling, asked.tokens, drafter).tokens
                     texts.setdefault((size, sampling.temp), set()).add(tokens)
                     runs += 1
     same = all(len(found) == 1 for found in texts.values())
     print(f"{load.target.name}: {runs} runs of {len(texts)} settings, same ids: {same}", flush=True)
     for name, used in (("default", load), ("exact", replace(load, numerics=numerics))):
-        with Session(replace(used, draft=None)) as session:
+        with Session(replace(used, drafts=())) as session:
             _answer(session, prompts(session)[0], GREEDY, 4)
             session.forget()
             started = perf_counter()
@@ -102,7 +103,7 @@ def turn(load: LoadOptions, asked: argparse.Namespace) -> bool:
                 question = session.model.vocabulary.tokenize("\nGo on, please.\n", special=False)
                 prompt = [*first, *said, *question]
                 again = _answer(session, prompt, sampling, asked.tokens)
-                fresh = _in_new_process(replace(load, draft=None), prompt, sampling, asked.tokens)
+                fresh = _in_new_process(replace(load, drafts=()), prompt, sampling, asked.tokens)
                 equal = again.tokens == fresh
                 same &= equal
                 print(
@@ -127,13 +128,14 @@ def _plain_answer(
         return _answer(session, prompt, sampling, tokens).tokens
 
 
-def _settings(load: LoadOptions, asked: argparse.Namespace) -> Iterator[LoadOptions]:
-    yield replace(load, draft=None, draft_tokens=0)
-    yield replace(load, draft=None, draft_tokens=0, batch=32)
+def _settings(load: LoadOptions, asked: argparse.Namespace) -> Iterator[tuple[LoadOptions, str]]:
+    """What to load, and the drafter to use."""
+    yield replace(load, drafts=(), draft_tokens=0), "none"
+    yield replace(load, drafts=(), draft_tokens=0, batch=32), "none"
     for length in asked.lengths:
-        yield replace(load, draft_tokens=length)
-        yield replace(load, draft=None, suffix=True, draft_tokens=length)
-    yield replace(load, draft_tokens=max(asked.lengths), batch=32)
+        yield replace(load, draft_tokens=length), "model"
+        yield replace(load, drafts=(), draft_tokens=length), "suffix"
+    yield replace(load, draft_tokens=max(asked.lengths), batch=32), "model"
 
 
 def _long_prompt(session: Session, size: int) -> list[int]:
@@ -146,9 +148,19 @@ def _long_prompt(session: Session, size: int) -> list[int]:
     return [*document[: max(1, size - len(question))], *question]
 
 
-def _answer(session: Session, prompt: list[int], sampling: SamplingOptions, tokens: int) -> Answer:
+def _answer(
+    session: Session,
+    prompt: list[int],
+    sampling: SamplingOptions,
+    tokens: int,
+    drafter: str = "auto",
+) -> Answer:
     options = AnswerOptions(
-        sampling, seed=3, max_tokens=tokens, draft_tokens=session.options.draft_tokens
+        sampling,
+        seed=3,
+        max_tokens=tokens,
+        drafter=drafter,
+        draft_tokens=session.options.draft_tokens,
     )
     *_, last = answer(session, prompt, options)
     assert isinstance(last, Answer)
@@ -166,7 +178,7 @@ def main() -> None:
     parser.add_argument("--contexts", type=int, nargs="+", default=[50, 400, 1500])
     asked = parser.parse_args()
     target, draft = (_path(name) for name in (asked.target, asked.draft))
-    load = LoadOptions(target, draft, context_size=2048)
+    load = LoadOptions(target, (DraftFile(draft),), context_size=2048)
     passed = {"coupled": coupled, "exact": exact, "turn": turn}[asked.matrix](load, asked)
     sys.exit(0 if passed else 5)
 

@@ -24,9 +24,8 @@ class Comparison:
 
 def warm_up(session: Session) -> None:
     """Evaluate a little with each model, so that neither run pays for first touches."""
-    for context in (session.target, session.draft):
-        if context is not None:
-            context.logits([0, 0], last=1)
+    for context in session.contexts:
+        context.logits([0, 0], last=1)
     session.forget()
 
 

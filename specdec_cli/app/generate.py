@@ -27,6 +27,7 @@ class AnswerOptions:
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
     seed: int = 0
     rule: str = "coupled"
+    drafter: str = "auto"  # a draft's name, `suffix`, or what there is
     draft_tokens: int = 4
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()
@@ -81,7 +82,7 @@ def answer(
     called = perf_counter()
     check_prompt(prompt, session.context_size)
     sampling = _effective_sampling(session, options)
-    drafting = session.drafting(sampling, options.draft_tokens, off=no_draft)
+    drafting = session.drafting(sampling, options.drafter, options.draft_tokens, off=no_draft)
     stream = TextStream(options.stops)
     statistics = Statistics()
     tokens: list[int] = []

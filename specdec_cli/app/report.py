@@ -17,11 +17,11 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
     """Everything about one answer. Times in milliseconds; null, never NaN, where nothing was."""
     statistics = answer.statistics
     load = session.options
-    drafter = "suffix" if load.suffix else "model" if session.draft is not None else "none"
+    found = session.drafter(options.sampling, options.drafter) if options.draft_tokens else None
     return {
         "model": str(load.target),
-        "draft_model": str(load.draft) if load.draft else None,
-        "drafter": drafter,
+        "draft_model": str(load.drafts[0].path) if load.drafts else None,
+        "drafter": found.source if found else "none",
         "text": answer.text,
         "tokens": list(answer.tokens),
         "finish_reason": answer.finish,

@@ -1,4 +1,4 @@
-"""A target and perhaps a draft, loaded, checked against each other and ready to answer."""
+"""A target and its drafts, loaded, checked against each other and ready to answer."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from types import TracebackType
 
 import psutil
 
+from specdec_cli.app.draft_models import Draft, DraftFile, meaning
 from specdec_cli.app.exact import Probe
 from specdec_cli.core.options import SamplingOptions
-from specdec_cli.engine.drafters import (
-    CrossVocabularyDrafter,
-    Drafter,
-    ModelDrafter,
-    SuffixDrafter,
-)
+from specdec_cli.engine.drafters import Drafter, SuffixDrafter
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
 from specdec_cli.engine.llama import library
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, Numerics
-from specdec_cli.engine.retokenization import Retokenizer
-from specdec_cli.engine.vocabulary import Intersection, Match, intersection, match, require_same
 from specdec_cli.errors import OutOfMemory
 
 DEFAULT_CONTEXT = 8192
+SUFFIX = SuffixDrafter.source
 NO_ROLL_BACK = "this target keeps a state that cannot take back rejected guesses"
 
 
@@ -37,10 +32,9 @@ class LoadOptions:
     """Which files, and how to run them. None asks for the default of this machine or model."""
 
     target: Path
-    draft: Path | None = None
+    drafts: tuple[DraftFile, ...] = ()
     cross_vocab: bool = False  # a draft with another vocabulary will do
-    suffix: bool = False  # guess from the text itself, without a draft model
-    draft_tokens: int = 4  # at most this many rows are checked at once, plus one
+    draft_tokens: int = 4  # the most guesses that a round may have
     context_size: int | None = None
     batch: int = 512
     threads: int | None = None
@@ -69,21 +63,16 @@ class Session:
         self.remarks: list[str] = []
         self.stop = Event()
         self._open: list[LlamaModel | LlamaContext] = []
-        self._match: Match | None = None
-        self._shared: Intersection | None = None
         options.numerics.enter()
         try:
             self.model = self._load(options.target, options.gpu_layers, on_progress)
-            self.draft_model = self._load_draft(options) if options.draft else None
+            models = [self._load_draft(file.path) for file in options.drafts]
             self.threads = options.threads or default_threads()
-            self.context_size = self._fitting_context_size(options.context_size)
-            self.target = self._context(
-                self.model, options.draft_tokens + 1, options.numerics, options.flash_attention
-            )
-            self.draft = (
-                self._context(self.draft_model, 1, FASTEST, options.flash_attention)
-                if self.draft_model
-                else None
+            self.context_size = self._fitting_context_size(options.context_size, models)
+            self.target = self._context(self.model, options.draft_tokens + 1, options.numerics)
+            self.drafts = tuple(
+                self._draft(file.name, model)
+                for file, model in zip(options.drafts, models, strict=True)
             )
         except BaseException:
             self.close()
@@ -106,43 +95,39 @@ class Session:
             self._open.pop().close()
 
     def forget(self) -> None:
-        """Empty both caches, as a fair benchmark needs it."""
-        self.target.forget()
-        if self.draft:
-            self.draft.forget()
+        """Empty all caches, as a fair benchmark needs it."""
+        for context in self.contexts:
+            context.forget()
 
-    def drafting(self, sampling: SamplingOptions, length: int, *, off: str = "") -> Drafting:
+    @property
+    def contexts(self) -> list[LlamaContext]:
+        """The target's and the drafts'."""
+        return [self.target, *(draft.context for draft in self.drafts)]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The drafters that can be asked for by name."""
+        return (*(draft.name for draft in self.drafts), SUFFIX)
+
+    def drafting(
+        self, sampling: SamplingOptions, drafter: str, length: int, *, off: str = ""
+    ) -> Drafting:
         """The policy for one answer; `off` is the reason where drafting is not wanted."""
         if off or length == 0:
             return NoDrafting(off or "draft length 0")
         if not self.target.can_roll_back:
             return NoDrafting(NO_ROLL_BACK)
-        drafter = self.drafter(sampling)
-        return NoDrafting("no draft model") if drafter is None else FixedLength(drafter, length)
+        found = self.drafter(sampling, drafter)
+        return NoDrafting("no draft model") if found is None else FixedLength(found, length)
 
-    def drafter(self, sampling: SamplingOptions) -> Drafter | None:
+    def drafter(self, sampling: SamplingOptions, name: str = "auto") -> Drafter | None:
         """Where guesses come from; None where there is nothing to guess with."""
-        ends = self.model.vocabulary.ends
-        if self.options.suffix:
-            return SuffixDrafter(ends=ends)
-        if self.draft is None or self.draft_model is None:
-            return None
-        if self._shared is not None:
-            return CrossVocabularyDrafter(
-                self.draft,
-                sampling,
-                target_vocab=self.target.vocab_size,
-                ends=ends,
-                shared=self._shared,
-                retokenizer=Retokenizer(self.model.vocabulary, self.draft_model.vocabulary),
-            )
-        return ModelDrafter(
-            self.draft,
-            sampling,
-            target_vocab=self.target.vocab_size,
-            ends=ends,
-            never=self._match.differing if self._match else None,
-        )
+        if name == SUFFIX:
+            return SuffixDrafter(ends=self.model.vocabulary.ends)
+        for draft in self.drafts:
+            if name in (draft.name, "auto"):
+                return draft.drafter(self.model, sampling)
+        return None
 
     def _load(
         self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None = None
@@ -154,38 +139,19 @@ class Session:
         self._open.append(model)
         return model
 
-    def _load_draft(self, options: LoadOptions) -> LlamaModel:
-        assert options.draft is not None
-        if options.draft.samefile(options.target):
-            self.notices.append("draft and target are the same file: nothing can be gained")
+    def _load_draft(self, path: Path) -> LlamaModel:
+        if path.samefile(self.options.target):
             return self.model
-        draft = self._load(options.draft, options.draft_gpu_layers)
-        self._check_vocabulary(options.draft, draft)
-        if draft.parameters > self.model.parameters:
-            self.notices.append(
-                f"the draft ({draft.description}) is larger than the target "
-                f"({self.model.description}): are they swapped?"
-            )
-        return draft
+        return self._load(path, self.options.draft_gpu_layers)
 
-    def _check_vocabulary(self, path: Path, draft: LlamaModel) -> None:
-        found = match(self.model.vocabulary, draft.vocabulary)
-        if self.options.cross_vocab and not found.same:
-            self._shared = intersection(self.model.vocabulary, draft.vocabulary)
-            self.notices.append(
-                f"the draft has another vocabulary: it can guess {self._shared.share:.0%} "
-                "of the target's tokens"
-            )
-            return
-        require_same(found, target_name=self.options.target.name, draft_name=path.name)
-        self._match = found
-        if count := len(found.differing):
-            self.notices.append(f"{count} tokens mean something else to the draft: never drafted")
+    def _draft(self, name: str, model: LlamaModel) -> Draft:
+        known = meaning(
+            self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
+        )
+        return Draft(name, model, self._context(model, 1, FASTEST), known)
 
-    def _context(
-        self, model: LlamaModel, rows: int, numerics: Numerics, flash_attention: str
-    ) -> LlamaContext:
-        chosen = numerics.flash_attention
+    def _context(self, model: LlamaModel, rows: int, numerics: Numerics) -> LlamaContext:
+        asked, chosen = self.options.flash_attention, numerics.flash_attention
         context = LlamaContext(
             model,
             ContextOptions(
@@ -193,7 +159,7 @@ class Session:
                 batch=min(self.options.batch, self.context_size),
                 rows=rows,
                 threads=self.threads,
-                flash_attention=flash_attention if chosen == "auto" else chosen,
+                flash_attention=asked if chosen == "auto" else chosen,
                 pairs=numerics.pairs,
             ),
             stop=self.stop.is_set,
@@ -201,14 +167,13 @@ class Session:
         self._open.append(context)
         return context
 
-    def _fitting_context_size(self, wanted: int | None) -> int:
+    def _fitting_context_size(self, wanted: int | None, drafts: list[LlamaModel]) -> int:
         """The size asked for, or the model's own within DEFAULT_CONTEXT and half the free memory.
 
         Raises:
             OutOfMemory: the size asked for cannot be held.
         """
-        models = [self.model, *([self.draft_model] if self.draft_model else [])]
-        per_token = sum(model.cache_bytes_per_token for model in models)
+        per_token = sum(model.cache_bytes_per_token for model in (self.model, *drafts))
         free = int(psutil.virtual_memory().available)
         trained = self.model.trained_context or DEFAULT_CONTEXT
         if wanted is None:

@@ -15,7 +15,7 @@ from specdec_cli.core.distribution import Row, distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
-from specdec_cli.engine.drafting import FixedLength, NoDrafting
+from specdec_cli.engine.drafting import NoDrafting
 from specdec_cli.engine.recording import Recorder
 
 RULE = RULES["coupled"]  # the rule that promises the same text; at temperature 0 all are the same
@@ -31,6 +31,7 @@ class VerifyOptions:
     sampling: SamplingOptions
     draft_tokens: int
     max_tokens: int
+    drafter: str = "auto"
     seed: int = 0
     seeds: int = 2
 
@@ -87,10 +88,10 @@ def verify(
             settings += [(options.sampling, options.seed + i) for i in range(options.seeds)]
         for sampling, seed in settings:
             plain = decode_plainly(session, prompt, sampling, seed, options.max_tokens)
-            run = compare(session, plain, options.draft_tokens, number)
+            run = compare(session, plain, options.draft_tokens, number, drafter=options.drafter)
             runs.append(run)
             yield run
-    if sampled and (drafter := session.drafter(options.sampling)):
+    if sampled and (drafter := session.drafter(options.sampling, options.drafter)):
         for number, (at, tokens) in enumerate(_open_places(session, prompts[0], options)):
             for result in compare_frequencies(
                 session,
@@ -149,13 +150,14 @@ def decode_plainly(
     return plain
 
 
-def compare(session: Session, plain: Plain, draft_tokens: int, number: int = 0) -> Run:
+def compare(
+    session: Session, plain: Plain, draft_tokens: int, number: int = 0, *, drafter: str = "auto"
+) -> Run:
     """The same answer speculatively, and a judgement of the first difference."""
     session.forget()
     target = Recorder(session.target)
     sampling, seed = plain.decoding.sampling, plain.decoding.seed
-    drafter = session.drafter(sampling)
-    drafting = FixedLength(drafter, draft_tokens) if drafter else NoDrafting("no draft")
+    drafting = session.drafting(sampling, drafter, draft_tokens)
     answer: list[int] = []
     accepted = drafted = 0
     difference = None

@@ -44,6 +44,7 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
         else _draft_path(terminal, load, target, offline=common.offline)
     )
 
+    from specdec_cli.app.draft_models import DraftFile
     from specdec_cli.app.session import LoadOptions, Session
     from specdec_cli.engine.llama import library
     from specdec_cli.engine.llama.numerics import FASTEST
@@ -55,9 +56,8 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
         probe, numerics = _exact(terminal, load, target, gpu_layers)
     options = LoadOptions(
         target=target,
-        draft=draft,
+        drafts=(DraftFile(draft),) if draft else (),
         cross_vocab=load.cross_vocab,
-        suffix=suffix,
         draft_tokens=load.guesses,
         context_size=load.ctx_size,
         batch=load.batch_size,

@@ -102,6 +102,7 @@ def run(
         sampling=chosen,
         seed=seed,
         rule=load.accept.value,
+        drafter=load.drafter.value,
         draft_tokens=load.guesses,
         max_tokens=None if length.max_tokens < 0 else length.max_tokens,
         stops=tuple(stop for stop in length.stop or () if stop),

@@ -90,6 +90,7 @@ def verify(
     wanted = prompt_sets.read_file(prompts) if prompts else prompt_sets.built_in("verify")
     options = VerifyOptions(
         sampling=chosen,
+        drafter=load.drafter.value,
         draft_tokens=load.guesses,
         max_tokens=max_tokens,
         seed=max(0, sampling.seed),
@@ -114,7 +115,8 @@ def verify(
         except Interrupted:
             exit_if_stopped(signals)
         assert report is not None
-        name = "suffix" if session.options.suffix else "model"
+        found = session.drafter(chosen, load.drafter.value)
+        name = found.source if found else "none"
         probe = session.options.probe
         result = document(report, options, name, probe.as_dict() if probe else None)
     if common.json:

@@ -38,8 +38,6 @@ class ModelDrafter:
         never: ids that do not mean the same to both, and are not drafted.
     """
 
-    source = "model"
-
     def __init__(
         self,
         draft: LanguageModel,
@@ -48,7 +46,9 @@ class ModelDrafter:
         target_vocab: int,
         ends: frozenset[int],
         never: Ids | None = None,
+        source: str = "model",
     ) -> None:
+        self.source = source
         self._draft = draft
         self._sampling = sampling
         self._width = min(target_vocab, draft.vocab_size)  # padding ids are never drafted
@@ -75,8 +75,6 @@ class CrossVocabularyDrafter:
     acceptance and nothing else. Timor et al., ICML 2025, arXiv 2502.05202.
     """
 
-    source = "model"
-
     def __init__(
         self,
         draft: LanguageModel,
@@ -86,7 +84,9 @@ class CrossVocabularyDrafter:
         ends: frozenset[int],
         shared: Intersection,
         retokenizer: Retokenizer,
+        source: str = "model",
     ) -> None:
+        self.source = source
         self._draft = draft
         self._sampling = sampling
         self._target_vocab = target_vocab

@@ -8,6 +8,7 @@ import pytest
 from gguf_files import write_tiny
 
 from specdec_cli.app.compare import Comparison, compare_with_plain, warm_up
+from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.session import LoadOptions, Session
 from specdec_cli.cli.run import verdict
@@ -22,7 +23,9 @@ def test_the_plain_answer_has_the_same_budget_and_the_caches_are_emptied(
 ) -> None:
     target = write_tiny(tmp_path / "target.gguf", seed=1)
     draft = write_tiny(tmp_path / "draft.gguf", seed=2)
-    with Session(LoadOptions(target, draft, draft_tokens=3, context_size=64, threads=1)) as pair:
+    with Session(
+        LoadOptions(target, (DraftFile(draft),), draft_tokens=3, context_size=64, threads=1)
+    ) as pair:
         warm_up(pair)
         assert pair.target.cached(PROMPT) == 0
         *_, speculative = answer(pair, PROMPT, OPTIONS)

@@ -9,6 +9,7 @@ import pytest
 from gguf_files import write_tiny
 
 from specdec_cli.app import verify as verifying
+from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.self_test import check_rules
 from specdec_cli.app.session import LoadOptions, Session
 from specdec_cli.app.verify import Report, VerifyOptions, verify
@@ -27,7 +28,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     directory = tmp_path_factory.mktemp("models")
     target = write_tiny(directory / "target.gguf", seed=1)
     draft = write_tiny(directory / "draft.gguf", seed=2)
-    with Session(LoadOptions(target, draft, draft_tokens=3, context_size=128, threads=1)) as loaded:
+    with Session(
+        LoadOptions(target, (DraftFile(draft),), draft_tokens=3, context_size=128, threads=1)
+    ) as loaded:
         yield loaded
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from gguf_files import write_tiny
 
+from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.session import LoadOptions, Session
 from specdec_cli.core.options import SamplingOptions
@@ -28,7 +29,12 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def mixed(target: Path, smollm2: Path) -> Iterator[Session]:
     options = LoadOptions(
-        target, smollm2, cross_vocab=True, draft_tokens=3, context_size=256, threads=1
+        target,
+        (DraftFile(smollm2),),
+        cross_vocab=True,
+        draft_tokens=3,
+        context_size=256,
+        threads=1,
     )
     with Session(options) as session:
         yield session
@@ -58,7 +64,7 @@ def test_the_share_of_the_vocabulary_is_said(mixed: Session) -> None:
 
 def test_without_leave_such_a_pair_is_refused(target: Path, smollm2: Path) -> None:
     with pytest.raises(IncompatibleModels, match="do not share a vocabulary") as caught:
-        Session(LoadOptions(target, smollm2, context_size=64, threads=1))
+        Session(LoadOptions(target, (DraftFile(smollm2),), context_size=64, threads=1))
     assert "first difference: id 0" in caught.value.why
     assert "--cross-vocab" in caught.value.fix
 

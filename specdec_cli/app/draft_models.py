@@ -1,0 +1,93 @@
+"""A draft model beside the target: what its tokens mean there, and guesses from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from specdec_cli.core.distribution import Ids
+from specdec_cli.core.options import SamplingOptions
+from specdec_cli.engine.drafters import CrossVocabularyDrafter, Drafter, ModelDrafter
+from specdec_cli.engine.llama.context import LlamaContext
+from specdec_cli.engine.llama.model import LlamaModel
+from specdec_cli.engine.retokenization import Retokenizer
+from specdec_cli.engine.vocabulary import Intersection, intersection, match, require_same
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFile:
+    """A draft to load, and the source under which its guesses are counted."""
+
+    path: Path
+    name: str = "model"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meaning:
+    """How a draft's ids translate: `never` drafted, or only what is `shared` by both."""
+
+    never: Ids | None = None
+    shared: Intersection | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A loaded draft model."""
+
+    name: str
+    model: LlamaModel
+    context: LlamaContext
+    meaning: Meaning
+
+    def drafter(self, target: LlamaModel, sampling: SamplingOptions) -> Drafter:
+        """Guesses in the target's ids, drawn with the request's filters."""
+        vocabulary = target.vocabulary
+        if self.meaning.shared is not None:
+            return CrossVocabularyDrafter(
+                self.context,
+                sampling,
+                target_vocab=vocabulary.size,
+                ends=vocabulary.ends,
+                shared=self.meaning.shared,
+                retokenizer=Retokenizer(vocabulary, self.model.vocabulary),
+                source=self.name,
+            )
+        return ModelDrafter(
+            self.context,
+            sampling,
+            target_vocab=vocabulary.size,
+            ends=vocabulary.ends,
+            never=self.meaning.never,
+            source=self.name,
+        )
+
+
+def meaning(
+    target: LlamaModel, draft: LlamaModel, *, cross_vocab: bool, notice: Callable[[str], None]
+) -> Meaning:
+    """Compare the vocabularies, and say what a person should know about the pair.
+
+    Raises:
+        IncompatibleModels: they differ, and a draft with another vocabulary was not allowed.
+    """
+    if draft is target:
+        notice("draft and target are the same file: nothing can be gained")
+        return Meaning()
+    found = match(target.vocabulary, draft.vocabulary)
+    if cross_vocab and not found.same:
+        shared = intersection(target.vocabulary, draft.vocabulary)
+        notice(
+            f"the draft has another vocabulary: it can guess {shared.share:.0%} "
+            "of the target's tokens"
+        )
+        return Meaning(shared=shared)
+    require_same(found, target_name=target.path.name, draft_name=draft.path.name)
+    if count := len(found.differing):
+        notice(f"{count} tokens mean something else to the draft: never drafted")
+    if draft.parameters > target.parameters:
+        notice(
+            f"the draft ({draft.description}) is larger than the target "
+            f"({target.description}): are they swapped?"
+        )
+    return Meaning(never=found.differing)
