@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# GCC drops the tile configuration that llama.cpp prepares for AMX (llama.cpp pull request 26954):
+# the build would crash on such processors.
+KERNELS := $(if $(shell grep -s -m1 -o amx_tile /proc/cpuinfo),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse")
 DEMO   := Write a Python function that merges two sorted lists into one sorted list, with type hints, a docstring and three doctest examples.
 
 .DEFAULT_GOAL := help
@@ -20,7 +23,7 @@ $(STAMP): pyproject.toml
 	  { echo "error: llama.cpp is built from source and needs a C++ compiler (Debian: apt install g++)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing specdec and its tools; the first time this compiles llama.cpp, about 5 minutes"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(KERNELS) $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 models: install ## download the default pair and the small test model (1.7 GB)

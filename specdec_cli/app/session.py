@@ -16,7 +16,7 @@ from specdec_cli.app.exact import Probe
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.engine.drafters import Drafter, SuffixDrafter
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
-from specdec_cli.engine.llama import library
+from specdec_cli.engine.llama import extra_kernels, library
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, Numerics
@@ -66,6 +66,8 @@ class Session:
         options.numerics.enter()
         try:
             self.model = self._load(options.target, options.gpu_layers, on_progress)
+            if self.model.crippled:
+                self.notices.append(extra_kernels.NOTICE)
             models = [self._load_draft(file.path) for file in options.drafts]
             self.threads = options.threads or default_threads()
             self.context_size = self._fitting_context_size(options.context_size, models)

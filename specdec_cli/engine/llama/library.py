@@ -64,6 +64,11 @@ def versions() -> dict[str, str]:
     }
 
 
+def system() -> str:
+    """The instruction sets and options that this build was made with."""
+    return llama_cpp.llama_print_system_info().decode()
+
+
 def has_gpu() -> bool:
     """Can this build of llama.cpp put layers on a GPU?"""
     return bool(llama_cpp.llama_supports_gpu_offload())

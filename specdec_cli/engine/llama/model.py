@@ -10,7 +10,7 @@ from pathlib import Path
 import llama_cpp
 
 from specdec_cli.engine.gguf import read_header
-from specdec_cli.engine.llama import library
+from specdec_cli.engine.llama import extra_kernels, library
 from specdec_cli.errors import ModelFileError
 
 ALL_LAYERS = -1
@@ -18,6 +18,9 @@ ALL_LAYERS = -1
 
 class LlamaModel:
     """Weights and vocabulary of one model file, shared by any number of contexts.
+
+    Attributes:
+        crippled: loaded without the extra kernels, because this build crashes in them.
 
     Raises:
         ModelFileError: the file is missing, damaged, or of a kind that llama.cpp cannot run.
@@ -44,7 +47,8 @@ class LlamaModel:
 
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
-        params.use_extra_bufts = repacked
+        self.crippled = repacked and not extra_kernels.usable(path)
+        params.use_extra_bufts = repacked and not self.crippled
         params.progress_callback = progressed
         library.clear_log()
         self.handle = llama_cpp.llama_model_load_from_file(str(path).encode(), params)

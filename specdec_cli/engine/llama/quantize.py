@@ -1,0 +1,42 @@
+"""Another precision of a model file, by llama.cpp's own quantiser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import llama_cpp
+
+from specdec_cli.engine.gguf import read_header
+from specdec_cli.engine.llama import library
+from specdec_cli.errors import ModelFileError
+
+TYPES = {"Q4_0": 2, "Q4_1": 3, "Q5_0": 8, "Q8_0": 7, "BF16": 32}  # llama.cpp's `llama_ftype`
+
+
+def quantize(source: Path, output: Path, type: str, *, threads: int = 0) -> None:
+    """Write `source` to `output` in another type; `output` is complete or not there.
+
+    A wider type than the source's costs what that type costs and knows no more than the source.
+
+    Raises:
+        ModelFileError: the source is damaged, or llama.cpp's quantiser failed.
+    """
+    library.start()
+    read_header(source)
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.ftype = TYPES[type]
+    params.nthread = threads
+    params.allow_requantize = True
+    part = output.with_name(output.name + ".part")
+    library.clear_log()
+    try:
+        code = llama_cpp.llama_model_quantize(str(source).encode(), str(part).encode(), params)
+        if code != 0:
+            raise ModelFileError(
+                f"llama.cpp could not make {output.name}",
+                why=library.last_error() or f"its quantiser gave {code}",
+                fix="check the free space on that disk and the source file",
+            )
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
