@@ -9,13 +9,13 @@ from typing import Any
 from specdec_cli import __version__
 from specdec_cli.app.generate import Answer, AnswerOptions
 from specdec_cli.app.session import Session
+from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.statistics import ratio
 from specdec_cli.engine.llama import library
 
 
 def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[str, Any]:
     """Everything about one answer. Times in milliseconds; null, never NaN, where nothing was."""
-    statistics = answer.statistics
     load = session.options
     found = session.drafter(options.sampling, options.drafter) if options.draft_tokens else None
     return {
@@ -26,31 +26,11 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
         "tokens": list(answer.tokens),
         "finish_reason": answer.finish,
         "stop": answer.stop,
-        "usage": {
-            "prompt_tokens": answer.prompt_tokens,
-            "completion_tokens": statistics.tokens,
-            "total_tokens": answer.prompt_tokens + statistics.tokens,
-            "cached_tokens": answer.cached_tokens,
-        },
-        "timings": _timings(session, answer),
-        "speculative_decoding": {
-            "mean_acceptance_length": statistics.mean_acceptance_length,
-            "draft_acceptance_rate": statistics.acceptance_rate,
-            "acceptance_histogram": statistics.histogram,
-            "num_spec_steps": statistics.passes,
-            "num_drafts": statistics.drafts,
-            "num_draft_tokens": statistics.drafted,
-            "num_accepted_draft_tokens": statistics.accepted,
-            "by_source": {name: asdict(count) for name, count in statistics.by_source.items()},
-            "decision": answer.decision,
-            "predicted_speedup": None,
-        },
+        "usage": usage(answer),
+        "timings": {"load_ms": session.load_seconds * 1e3, **timings(answer)},
+        "speculative_decoding": speculation(answer),
         "params": {
-            **asdict(options.sampling),
-            "logit_bias": {
-                str(token): bias if isfinite(bias) else str(bias)
-                for token, bias in options.sampling.logit_bias
-            },
+            **effective(options.sampling),
             "seed": options.seed,
             "accept": options.rule,
             "draft_tokens": options.draft_tokens,
@@ -70,12 +50,47 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
     }
 
 
-def _timings(session: Session, answer: Answer) -> dict[str, float | int | None]:
+def effective(sampling: SamplingOptions) -> dict[str, Any]:
+    """Sampling options as JSON can hold them."""
+    biases = {
+        str(token): bias if isfinite(bias) else str(bias) for token, bias in sampling.logit_bias
+    }
+    return {**asdict(sampling), "logit_bias": biases}
+
+
+def usage(answer: Answer) -> dict[str, int]:
+    """How many tokens of each kind."""
+    return {
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": answer.statistics.tokens,
+        "total_tokens": answer.prompt_tokens + answer.statistics.tokens,
+        "cached_tokens": answer.cached_tokens,
+    }
+
+
+def speculation(answer: Answer) -> dict[str, Any]:
+    """What was drafted and what became of it, in vLLM's words."""
+    statistics = answer.statistics
+    return {
+        "mean_acceptance_length": statistics.mean_acceptance_length,
+        "draft_acceptance_rate": statistics.acceptance_rate,
+        "acceptance_histogram": statistics.histogram,
+        "num_spec_steps": statistics.passes,
+        "num_drafts": statistics.drafts,
+        "num_draft_tokens": statistics.drafted,
+        "num_accepted_draft_tokens": statistics.accepted,
+        "by_source": {name: asdict(count) for name, count in statistics.by_source.items()},
+        "decision": answer.decision,
+        "predicted_speedup": None,
+    }
+
+
+def timings(answer: Answer) -> dict[str, float | int | None]:
+    """Where the time went, in llama.cpp's words."""
     statistics = answer.statistics
     read = answer.prompt_tokens - answer.cached_tokens if statistics.passes else 0
     first = answer.first_token_seconds
     return {
-        "load_ms": session.load_seconds * 1e3,
         "prompt_n": read,
         "prompt_ms": statistics.prompt_seconds * 1e3,
         "prompt_per_second": ratio(read, statistics.prompt_seconds),

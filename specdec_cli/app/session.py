@@ -107,9 +107,15 @@ class Session:
         return [self.target, *(draft.context for draft in self.drafts)]
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        """The drafters that can be asked for by name."""
+    def drafters(self) -> tuple[str, ...]:
+        """What can be asked for by name."""
         return (*(draft.name for draft in self.drafts), SUFFIX)
+
+    def sources_of(self, drafter: str) -> tuple[str, ...]:
+        """The sources that a way of drafting takes its guesses from."""
+        if drafter == "auto":
+            return self.drafters[:1] if self.drafts else ()
+        return (drafter,) if drafter in self.drafters else ()
 
     def drafting(
         self, sampling: SamplingOptions, drafter: str, length: int, *, off: str = ""

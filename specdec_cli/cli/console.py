@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.style import Style
 
 from specdec_cli.cli.options import Colour, CommonFlags
@@ -38,6 +38,16 @@ class Terminal:
         """May a line be redrawn on stderr?"""
         dumb = os.environ.get("TERM") == "dumb"
         return not self.quiet and not self.json and sys.stderr.isatty() and not dumb
+
+    @property
+    def draws(self) -> bool:
+        """Is there somebody to look at a chart? Not in a pipe, not with --quiet."""
+        return not self.quiet and sys.stdout.isatty()
+
+    def chart(self, chart: RenderableType) -> None:
+        """Something that rich can draw, on stdout."""
+        self.out.print()
+        self.out.print(chart)
 
     @contextmanager
     def working(self, what: str) -> Iterator[Callable[[str], None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from specdec_cli.cli.options import (
     LoadFlags,
     OnOffAuto,
     RuleName,
+    TargetFlags,
     parse_layers,
 )
 from specdec_cli.cli.request_options import PromptFlags
@@ -27,44 +29,55 @@ if TYPE_CHECKING:
 
 
 def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Session:
-    """Find the files, fetch what is missing, load, and say what is worth saying."""
-    gpu_layers = parse_layers("--gpu-layers", load.gpu_layers)
-    draft_layers = (
-        gpu_layers
-        if load.gpu_layers_draft is None
-        else parse_layers("--gpu-layers-draft", load.gpu_layers_draft)
-    )
+    """Find the files of a target and its draft, fetch what is missing, and load them."""
     target = model_path(terminal, load.model, offline=common.offline)
     suffix = load.drafter is DrafterKind.suffix and not load.plain
     if (load.plain or suffix) and load.draft_model is not None:
         terminal.notice(f"{load.plain or '--drafter suffix'}: {load.draft_model} is not loaded")
-    draft = (
-        None
-        if load.plain or suffix
-        else _draft_path(terminal, load, target, offline=common.offline)
-    )
+    draft = None
+    if not (load.plain or suffix):
+        draft = draft_path(terminal, load, target, load.draft_model, offline=common.offline)
+    drafts = {} if draft is None else {"model": draft}
+    return load_models(terminal, common, load, target, drafts, guesses=load.guesses)
 
+
+def load_models(
+    terminal: Terminal,
+    common: CommonFlags,
+    flags: TargetFlags,
+    target: Path,
+    drafts: Mapping[str, Path],
+    *,
+    guesses: int,
+) -> Session:
+    """Load a target and its drafts by name, and say what is worth saying."""
     from specdec_cli.app.draft_models import DraftFile
     from specdec_cli.app.session import LoadOptions, Session
     from specdec_cli.engine.llama import library
     from specdec_cli.engine.llama.numerics import FASTEST
 
+    gpu_layers = parse_layers("--gpu-layers", flags.gpu_layers)
+    draft_layers = (
+        gpu_layers
+        if flags.gpu_layers_draft is None
+        else parse_layers("--gpu-layers-draft", flags.gpu_layers_draft)
+    )
     if common.verbose:
         library.show_log(lambda text: print(text, end="", file=sys.stderr, flush=True))  # noqa: T201
     probe, numerics = None, FASTEST
-    if load.wants_exact:
-        probe, numerics = _exact(terminal, load, target, gpu_layers)
+    if flags.wants_exact:
+        probe, numerics = _exact(terminal, flags, target, gpu_layers, guesses)
     options = LoadOptions(
         target=target,
-        drafts=(DraftFile(draft),) if draft else (),
-        cross_vocab=load.cross_vocab,
-        draft_tokens=load.guesses,
-        context_size=load.ctx_size,
-        batch=load.batch_size,
-        threads=load.threads,
+        drafts=tuple(DraftFile(path, name) for name, path in drafts.items()),
+        cross_vocab=flags.cross_vocab,
+        draft_tokens=guesses,
+        context_size=flags.ctx_size,
+        batch=flags.batch_size,
+        threads=flags.threads,
         gpu_layers=gpu_layers,
         draft_gpu_layers=draft_layers,
-        flash_attention=load.flash_attn.value,
+        flash_attention=flags.flash_attn.value,
         numerics=numerics,
         probe=probe,
     )
@@ -89,7 +102,9 @@ def prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptF
     return template.tokens([*system, {"role": "user", "content": prompt}])
 
 
-def check_together(load: LoadFlags, sampling: SamplingOptions, prompt: PromptFlags) -> None:
+def check_together(
+    load: TargetFlags, sampling: SamplingOptions, prompt: PromptFlags, rules: Sequence[RuleName]
+) -> None:
     """Raises:
     UsageError: options that cannot be honoured together.
     """
@@ -105,16 +120,17 @@ def check_together(load: LoadFlags, sampling: SamplingOptions, prompt: PromptFla
             why="the probe chooses the kernels",
             fix="leave --flash-attn out",
         )
-    if load.wants_exact and not sampling.greedy and load.accept is not RuleName.coupled:
+    other = [rule for rule in rules if rule is not RuleName.coupled]
+    if load.wants_exact and not sampling.greedy and other:
         raise UsageError(
-            f"--exact does not go with --accept {load.accept}",
+            f"--exact does not go with --accept {other[0]}",
             why="above temperature 0 that rule keeps the distribution, not the text",
             fix="use --accept coupled, the default",
         )
 
 
 def _exact(
-    terminal: Terminal, load: LoadFlags, target: Path, gpu_layers: int
+    terminal: Terminal, load: TargetFlags, target: Path, gpu_layers: int, guesses: int
 ) -> tuple[Probe, Numerics]:
     """Kernels that pass the probe, and a line that says which and what finding them cost."""
     from specdec_cli.app.exact import find_exact, require_exact
@@ -123,7 +139,7 @@ def _exact(
     with terminal.working("looking for kernels that are exact") as say:
         probe = find_exact(
             target,
-            draft_tokens=load.guesses,
+            draft_tokens=guesses,
             threads=load.threads or default_threads(),
             gpu_layers=gpu_layers,
             on_try=lambda words: say(f"trying {words} (once for this model and machine)"),
@@ -136,10 +152,12 @@ def _exact(
     return probe, numerics
 
 
-def _draft_path(terminal: Terminal, load: LoadFlags, target: Path, *, offline: bool) -> Path | None:
+def draft_path(
+    terminal: Terminal, load: TargetFlags, target: Path, wanted: str | None, *, offline: bool
+) -> Path | None:
     """The draft that was asked for, or the one that fits; None with a notice where none does."""
-    if load.draft_model is not None:
-        return model_path(terminal, load.draft_model, offline=offline)
+    if wanted is not None:
+        return model_path(terminal, wanted, offline=offline)
     from specdec_cli.models.pairing import partner
 
     found = partner(target, load.model)

@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from specdec_cli import __version__
-from specdec_cli.cli import config, failures, models, run, verify
+from specdec_cli.cli import bench, config, failures, models, run, verify
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.options import CommonFlags
 
@@ -24,6 +24,7 @@ app.command("run")(run.run)
 app.command("verify")(verify.verify)
 app.command("pull")(models.pull)
 app.command("list")(models.list_models)
+app.add_typer(bench.app, name="bench")
 app.add_typer(config.app, name="config")
 
 

@@ -94,8 +94,8 @@ class CommonFlags:
 
 
 @dataclass(frozen=True)
-class LoadFlags:
-    """Which models, and how to run them."""
+class TargetFlags:
+    """Which target, and how models are run."""
 
     model: Annotated[
         str,
@@ -104,48 +104,11 @@ class LoadFlags:
             help="Target: a path, a name of `specdec list`, or hf:user/repo[:QUANT].",
         ),
     ] = "qwen2.5-coder:1.5b"  # fmt: skip
-    draft_model: Annotated[
-        str | None,
-        option(
-            "-md", "--draft-model", metavar="REF", panel="Models",
-            help="Draft, a smaller model of the same vocabulary.  [default: the target's partner]",
-            show_default=False,
-        ),
-    ] = None  # fmt: skip
-    no_draft: Annotated[
-        bool, option("--no-draft", help="Plain decoding: load no draft.", panel="Models")
-    ] = False
     cross_vocab: Annotated[
         bool,
         option("--cross-vocab", panel="Models",
                help="Take a draft with another vocabulary: it guesses what both share."),
     ] = False  # fmt: skip
-    drafter: Annotated[
-        DrafterKind,
-        option("--drafter", metavar="KIND", panel="Speculation",
-               help="Where guesses come from: model (a draft), suffix (the text's own "
-                    "repetitions), none, or auto (a model, if there is one)."),
-    ] = DrafterKind.auto  # fmt: skip
-    draft_tokens: Annotated[
-        int,
-        option(
-            "-k", "--draft-tokens", min=0, max=MAX_DRAFT_TOKENS, metavar="N", panel="Speculation",
-            help="Guesses a round, 0 to 64; 0 is plain decoding.",
-        ),
-    ] = DEFAULT_DRAFT_TOKENS  # fmt: skip
-    draft_tokens_alias: Annotated[
-        int | None,
-        option(
-            "--num-draft-tokens", "--spec-draft-n-max", "--draft-max", min=0, max=MAX_DRAFT_TOKENS,
-            hidden=True, env=False,
-        ),
-    ] = None  # fmt: skip
-    accept: Annotated[
-        RuleName,
-        option("--accept", metavar="RULE", panel="Speculation",
-               help="Verification rule: coupled (one seed, one text), rejection, or block "
-                    "(both keep the distribution)."),
-    ] = RuleName.coupled  # fmt: skip
     exact: Annotated[
         bool,
         option("--exact", panel="Speculation",
@@ -188,13 +151,56 @@ class LoadFlags:
     ] = OnOffAuto.auto
 
     @property
+    def wants_exact(self) -> bool:
+        return self.exact or self.exact_best_effort
+
+
+@dataclass(frozen=True)
+class LoadFlags(TargetFlags):
+    """Which draft, and how guesses are made and checked."""
+
+    draft_model: Annotated[
+        str | None,
+        option(
+            "-md", "--draft-model", metavar="REF", panel="Models",
+            help="Draft, a smaller model of the same vocabulary.  [default: the target's partner]",
+            show_default=False,
+        ),
+    ] = None  # fmt: skip
+    no_draft: Annotated[
+        bool, option("--no-draft", help="Plain decoding: load no draft.", panel="Models")
+    ] = False
+    drafter: Annotated[
+        DrafterKind,
+        option("--drafter", metavar="KIND", panel="Speculation",
+               help="Where guesses come from: model (a draft), suffix (the text's own "
+                    "repetitions), none, or auto (a model, if there is one)."),
+    ] = DrafterKind.auto  # fmt: skip
+    draft_tokens: Annotated[
+        int,
+        option(
+            "-k", "--draft-tokens", min=0, max=MAX_DRAFT_TOKENS, metavar="N", panel="Speculation",
+            help="Guesses a round, 0 to 64; 0 is plain decoding.",
+        ),
+    ] = DEFAULT_DRAFT_TOKENS  # fmt: skip
+    draft_tokens_alias: Annotated[
+        int | None,
+        option(
+            "--num-draft-tokens", "--spec-draft-n-max", "--draft-max", min=0, max=MAX_DRAFT_TOKENS,
+            hidden=True, env=False,
+        ),
+    ] = None  # fmt: skip
+    accept: Annotated[
+        RuleName,
+        option("--accept", metavar="RULE", panel="Speculation",
+               help="Verification rule: coupled (one seed, one text), rejection, or block "
+                    "(both keep the distribution)."),
+    ] = RuleName.coupled  # fmt: skip
+
+    @property
     def guesses(self) -> int:
         """The draft length under whichever of its names it was given."""
         return self.draft_tokens if self.draft_tokens_alias is None else self.draft_tokens_alias
-
-    @property
-    def wants_exact(self) -> bool:
-        return self.exact or self.exact_best_effort
 
     @property
     def plain(self) -> str:

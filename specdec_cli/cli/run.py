@@ -91,7 +91,7 @@ def run(
     _check_output_choice(common, jsonl=jsonl, extract=extract, compare=compare)
     wanted, notice = read_prompt(prompt, prompt_option, file)
     chosen, seed = sampling.options(), sampling.chosen_seed()
-    check_together(load, chosen, text)
+    check_together(load, chosen, text, [load.accept])
     terminal = Terminal(common)
     if notice:
         terminal.notice(notice)

@@ -77,7 +77,7 @@ def verify(
             fix="leave it out",
         )
     chosen = sampling.options()
-    check_together(load, chosen, text)
+    check_together(load, chosen, text, [load.accept])
     terminal = Terminal(common)
 
     from specdec_cli.app import prompts as prompt_sets

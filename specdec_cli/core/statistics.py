@@ -52,6 +52,21 @@ class Statistics:
             source.drafted += proposed
             source.accepted += round.accepted
 
+    def merge(self, other: Statistics) -> None:
+        """Add the sums of another answer."""
+        for name in (
+            "tokens", "drafts", "drafted", "accepted",
+            "prompt_seconds", "draft_seconds", "target_seconds", "other_seconds",
+        ):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.histogram += [0] * (len(other.histogram) - len(self.histogram))
+        for accepted, passes in enumerate(other.histogram):
+            self.histogram[accepted] += passes
+        for name, count in other.by_source.items():
+            source = self.by_source.setdefault(name, SourceCount())
+            source.drafted += count.drafted
+            source.accepted += count.accepted
+
     @property
     def passes(self) -> int:
         """Target passes that emitted a token, the prefill's included."""

@@ -19,6 +19,7 @@ from specdec_cli.engine.vocabulary import Intersection
 
 class Drafter(Protocol):
     source: str  # the name under which its guesses are counted and coloured
+    memoryless: bool  # does a guess depend on the tokens before it alone, guessed ones or not?
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         """Guesses for what follows `tokens`, one after another, until it has none.
@@ -37,6 +38,8 @@ class ModelDrafter:
     Args:
         never: ids that do not mean the same to both, and are not drafted.
     """
+
+    memoryless = True
 
     def __init__(
         self,
@@ -74,6 +77,8 @@ class CrossVocabularyDrafter:
     Any distribution will do as a draft's, so leaving out what the target cannot read costs
     acceptance and nothing else. Timor et al., ICML 2025, arXiv 2502.05202.
     """
+
+    memoryless = False  # guesses are appended to the translated text, not translated with it
 
     def __init__(
         self,
@@ -134,6 +139,7 @@ class SuffixDrafter:
     """Guesses that the text goes on as it did after the longest earlier match of its end."""
 
     source = "suffix"
+    memoryless = False  # it follows the match that the text had before the first guess
 
     def __init__(self, *, ends: frozenset[int], min_match: int = 2) -> None:
         self._ends = ends

@@ -66,7 +66,7 @@ def versions() -> dict[str, str]:
 
 def system() -> str:
     """The instruction sets and options that this build was made with."""
-    return llama_cpp.llama_print_system_info().decode()
+    return str(llama_cpp.llama_print_system_info().decode())
 
 
 def has_gpu() -> bool:

@@ -1,0 +1,1 @@
+"""The benchmark: does speculation pay on this machine, with these prompts?"""

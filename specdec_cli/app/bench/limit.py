@@ -1,0 +1,82 @@
+"""How fast an oracle would have been that knew which guesses would be accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from specdec_cli.app.bench.costs import MOST_GUESSES, Costs
+from specdec_cli.app.bench.measure import Run
+from specdec_cli.app.bench.plan import Plan
+from specdec_cli.app.session import Session
+from specdec_cli.core.cost_curve import CostCurve
+from specdec_cli.core.limit import SourceOnText, shortest_seconds
+from specdec_cli.core.verification import RULES
+from specdec_cli.engine.on_text import hits
+
+Limits = dict[tuple[int, int], float]
+"""Tokens per second of the oracle for (task index, candidate)."""
+
+
+def limits(session: Session, plan: Plan, runs: Sequence[Run], costs: Costs) -> Iterator[Limits]:
+    """One task after another: the limit of every candidate whose drafting is bound to the text.
+
+    The oracle uses the sources that the candidate may use. Costs are scaled to the speed at which
+    the task was decoded plainly, so that a slow moment of the machine or a longer context counts
+    for both. Where acceptance is drawn anew (`rejection` and `block` with a temperature) there is
+    no such path.
+    """
+    plain: dict[int, list[Run]] = {}
+    for run in runs:
+        if run.candidate is None:
+            plain.setdefault(run.task.index, []).append(run)
+    for repeated in plain.values():
+        typical = sorted(repeated, key=lambda run: run.seconds)[(len(repeated) - 1) // 2]
+        yield _of_task(session, plan, typical, costs)
+
+
+def _of_task(session: Session, plan: Plan, plain: Run, costs: Costs) -> Limits:
+    statistics = plain.answer.statistics
+    length = statistics.tokens
+    passes = statistics.passes - 1
+    if passes < 1:
+        return {}
+    scale = statistics.target_seconds / passes / costs.target(1)
+    target = _scaled(costs.target, scale)
+    on_text: dict[str, SourceOnText] = {}
+    found: Limits = {}
+    for number, candidate in enumerate(plan.candidates):
+        if not plan.one_text(number):
+            continue
+        names = session.sources_of(candidate.drafter)
+        for name in names:
+            if name not in on_text:
+                on_text[name] = _source(session, plan, plain, name, costs, scale)
+        seconds = shortest_seconds(
+            length, target, [on_text[name] for name in names], max_guesses=MOST_GUESSES
+        )
+        found[plain.task.index, number] = length / (statistics.prompt_seconds + seconds)
+    return found
+
+
+def _source(
+    session: Session, plan: Plan, plain: Run, name: str, costs: Costs, scale: float
+) -> SourceOnText:
+    drafter = session.drafter(plan.options(None).sampling, name)
+    assert drafter is not None
+    prompt = plain.task.tokens
+    right = hits(
+        drafter,
+        prompt,
+        plain.answer.tokens,
+        lambda start: RULES["coupled"].chance(plan.seed, start),
+        most=MOST_GUESSES,
+    )
+    curve = costs.drafts.get(name)
+    if curve is None:
+        return SourceOnText(right, None, 0.0)
+    read = _scaled(curve, scale)
+    return SourceOnText(right, read, read(len(prompt)))
+
+
+def _scaled(curve: CostCurve, factor: float) -> CostCurve:
+    return CostCurve({rows: seconds * factor for rows, seconds in curve.points.items()})
