@@ -8,7 +8,7 @@ from pathlib import Path
 
 from specdec_cli.core.distribution import Ids
 from specdec_cli.core.options import SamplingOptions
-from specdec_cli.engine.drafters import CrossVocabularyDrafter, Drafter, ModelDrafter
+from specdec_cli.engine.drafters import CrossVocabularyDrafter, ModelDrafter
 from specdec_cli.engine.llama.context import LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.retokenization import Retokenizer
@@ -33,14 +33,17 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A loaded draft model."""
+    """A loaded draft model; `key` tells its file from others."""
 
     name: str
+    key: str
     model: LlamaModel
     context: LlamaContext
     meaning: Meaning
 
-    def drafter(self, target: LlamaModel, sampling: SamplingOptions) -> Drafter:
+    def drafter(
+        self, target: LlamaModel, sampling: SamplingOptions
+    ) -> ModelDrafter | CrossVocabularyDrafter:
         """Guesses in the target's ids, drawn with the request's filters."""
         vocabulary = target.vocabulary
         if self.meaning.shared is not None:

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Literal
 
 from specdec_cli.app.session import NO_ROLL_BACK, Session
+from specdec_cli.app.speculation import drafting
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.statistics import Statistics
 from specdec_cli.core.text import Piece, TextStream
@@ -17,6 +18,7 @@ from specdec_cli.engine.decoding import DecodeOptions, decode
 from specdec_cli.engine.language_model import Interrupted
 from specdec_cli.errors import PromptTooLong, UsageError
 
+AUTO = "auto"  # how a draft length of None is written
 Finish = Literal["stop", "length", "context", "interrupted"]
 
 
@@ -27,8 +29,8 @@ class AnswerOptions:
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
     seed: int = 0
     rule: str = "coupled"
-    drafter: str = "auto"  # a draft's name, `suffix`, or what there is
-    draft_tokens: int = 4
+    drafter: str = "auto"  # a draft's name, `suffix`, or all there are
+    draft_tokens: int | None = None  # guesses a round; None: as many as pay
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()
     ignore_eos: bool = False
@@ -60,7 +62,16 @@ class Answer:
     cached_tokens: int  # of the prompt, read from the cache
     statistics: Statistics
     first_token_seconds: float | None
+    plain_seconds: float | None  # what a plain pass would have taken, where that is known
     decision: str  # why it drafted or not
+
+    @property
+    def predicted_speedup(self) -> float | None:
+        """Against plain decoding after the prompt, by what a plain pass costs; not measured."""
+        if self.plain_seconds is None or not self.statistics.predicted_seconds:
+            return None
+        plain = (self.statistics.tokens - 1) * self.plain_seconds
+        return plain / self.statistics.predicted_seconds if plain > 0 else None
 
 
 def random_seed() -> int:
@@ -81,8 +92,15 @@ def answer(
     """
     called = perf_counter()
     check_prompt(prompt, session.context_size)
-    sampling = _effective_sampling(session, options)
-    drafting = session.drafting(sampling, options.drafter, options.draft_tokens, off=no_draft)
+    sampling = effective_sampling(session, options)
+    policy = drafting(
+        session,
+        sampling,
+        rule=options.rule,
+        drafter=options.drafter,
+        length=options.draft_tokens,
+        off=no_draft,
+    )
     stream = TextStream(options.stops)
     statistics = Statistics()
     tokens: list[int] = []
@@ -102,7 +120,7 @@ def answer(
         sampling, options.seed, options.max_tokens, session.model.vocabulary.ends
     )
     rounds = (
-        decode(session.target, drafting, RULES[options.rule], prompt, decoding)
+        decode(session.target, policy, RULES[options.rule], prompt, decoding)
         if options.max_tokens != 0
         else iter(())
     )
@@ -142,7 +160,8 @@ def answer(
         cached_tokens=cached,
         statistics=statistics,
         first_token_seconds=first_token,
-        decision=drafting.decision if session.target.can_roll_back else NO_ROLL_BACK,
+        plain_seconds=policy.plain_seconds,
+        decision=policy.decision if session.target.can_roll_back else NO_ROLL_BACK,
     )
 
 
@@ -163,7 +182,7 @@ def check_prompt(prompt: Sequence[int], context_size: int) -> None:
         )
 
 
-def _effective_sampling(session: Session, options: AnswerOptions) -> SamplingOptions:
+def effective_sampling(session: Session, options: AnswerOptions) -> SamplingOptions:
     """The request's sampling with `--ignore-eos` spelled out, checked against the vocabulary."""
     vocabulary = session.model.vocabulary
     for token, _ in options.sampling.logit_bias:

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from specdec_cli import __version__
-from specdec_cli.app.generate import Answer, AnswerOptions
+from specdec_cli.app.generate import AUTO, Answer, AnswerOptions
 from specdec_cli.app.session import Session
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.statistics import ratio
@@ -17,11 +17,11 @@ from specdec_cli.engine.llama import library
 def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[str, Any]:
     """Everything about one answer. Times in milliseconds; null, never NaN, where nothing was."""
     load = session.options
-    found = session.drafter(options.sampling, options.drafter) if options.draft_tokens else None
+    names = session.sources_of(options.drafter) if options.draft_tokens != 0 else ()
     return {
         "model": str(load.target),
         "draft_model": str(load.drafts[0].path) if load.drafts else None,
-        "drafter": found.source if found else "none",
+        "drafter": options.drafter if names else "none",
         "text": answer.text,
         "tokens": list(answer.tokens),
         "finish_reason": answer.finish,
@@ -33,7 +33,7 @@ def document(session: Session, answer: Answer, options: AnswerOptions) -> dict[s
             **effective(options.sampling),
             "seed": options.seed,
             "accept": options.rule,
-            "draft_tokens": options.draft_tokens,
+            "draft_tokens": AUTO if options.draft_tokens is None else options.draft_tokens,
             "max_tokens": options.max_tokens,
             "stop": list(options.stops),
             "ignore_eos": options.ignore_eos,
@@ -81,7 +81,7 @@ def speculation(answer: Answer) -> dict[str, Any]:
         "num_accepted_draft_tokens": statistics.accepted,
         "by_source": {name: asdict(count) for name, count in statistics.by_source.items()},
         "decision": answer.decision,
-        "predicted_speedup": None,
+        "predicted_speedup": answer.predicted_speedup,
     }
 
 

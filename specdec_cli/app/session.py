@@ -13,14 +13,15 @@ import psutil
 
 from specdec_cli.app.draft_models import Draft, DraftFile, meaning
 from specdec_cli.app.exact import Probe
+from specdec_cli.app.experience_store import Setting, keep, recall
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.engine.drafters import Drafter, SuffixDrafter
-from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
 from specdec_cli.engine.llama import extra_kernels, library
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, Numerics
 from specdec_cli.errors import OutOfMemory
+from specdec_cli.models.origins import fingerprint
 
 DEFAULT_CONTEXT = 8192
 SUFFIX = SuffixDrafter.source
@@ -43,6 +44,8 @@ class LoadOptions:
     flash_attention: str = "auto"
     numerics: Numerics = FASTEST  # of the target; a draft always runs as fast as it can
     probe: Probe | None = None  # how these numerics were found, where `--exact` was asked for
+    expected: tuple[tuple[int, ...], ...] = ()  # texts that answers may repeat
+    left_out: str = ""  # which draft was not loaded, and why
 
 
 class Session:
@@ -79,6 +82,14 @@ class Session:
         except BaseException:
             self.close()
             raise
+        self._setting = Setting(
+            options.target, self.threads, options.gpu_layers, options.draft_gpu_layers,
+            options.flash_attention, options.numerics,
+        )  # fmt: skip
+        recalled = recall(self._setting)
+        self.experience = recalled.experience
+        if recalled.problem:
+            self.notices.append(f"what passes cost {recalled.problem}: measured again")
         self.load_seconds = perf_counter() - started
 
     def __enter__(self) -> Session:
@@ -92,14 +103,20 @@ class Session:
     ) -> None:
         self.close()
 
+    def remember(self) -> None:
+        """Keep what this session has learned for the next one."""
+        if self.experience.verify is not None:
+            keep(self._setting, self.experience)
+
     def close(self) -> None:
         while self._open:  # contexts before the models they belong to
             self._open.pop().close()
 
     def forget(self) -> None:
-        """Empty all caches, as a fair benchmark needs it."""
+        """Empty all caches, and what answers have taught, as a fair benchmark needs it."""
         for context in self.contexts:
             context.forget()
+        self.experience.forget_answers()
 
     @property
     def contexts(self) -> list[LlamaContext]:
@@ -112,30 +129,25 @@ class Session:
         return (*(draft.name for draft in self.drafts), SUFFIX)
 
     def sources_of(self, drafter: str) -> tuple[str, ...]:
-        """The sources that a way of drafting takes its guesses from."""
+        """The sources that a way of drafting may take its guesses from."""
         if drafter == "auto":
-            return self.drafters[:1] if self.drafts else ()
+            return self.drafters
         return (drafter,) if drafter in self.drafters else ()
 
-    def drafting(
-        self, sampling: SamplingOptions, drafter: str, length: int, *, off: str = ""
-    ) -> Drafting:
-        """The policy for one answer; `off` is the reason where drafting is not wanted."""
-        if off or length == 0:
-            return NoDrafting(off or "draft length 0")
-        if not self.target.can_roll_back:
-            return NoDrafting(NO_ROLL_BACK)
-        found = self.drafter(sampling, drafter)
-        return NoDrafting("no draft model") if found is None else FixedLength(found, length)
+    def draft(self, name: str) -> Draft:
+        return next(draft for draft in self.drafts if draft.name == name)
 
     def drafter(self, sampling: SamplingOptions, name: str = "auto") -> Drafter | None:
-        """Where guesses come from; None where there is nothing to guess with."""
+        """One source of guesses; None where there is nothing to guess with."""
         if name == SUFFIX:
-            return SuffixDrafter(ends=self.model.vocabulary.ends)
+            return self.suffix_drafter()
         for draft in self.drafts:
             if name in (draft.name, "auto"):
                 return draft.drafter(self.model, sampling)
         return None
+
+    def suffix_drafter(self) -> SuffixDrafter:
+        return SuffixDrafter(ends=self.model.vocabulary.ends, known=self.options.expected)
 
     def _load(
         self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None = None
@@ -156,7 +168,8 @@ class Session:
         known = meaning(
             self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
         )
-        return Draft(name, model, self._context(model, 1, FASTEST), known)
+        key = fingerprint(model.path)
+        return Draft(name, key, model, self._context(model, 1, FASTEST), known)
 
     def _context(self, model: LlamaModel, rows: int, numerics: Numerics) -> LlamaContext:
         asked, chosen = self.options.flash_attention, numerics.flash_attention

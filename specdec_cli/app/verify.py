@@ -15,7 +15,7 @@ from specdec_cli.core.distribution import Row, distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.decoding import DecodeOptions, decode
-from specdec_cli.engine.drafting import NoDrafting
+from specdec_cli.engine.drafting import FixedLength, NoDrafting
 from specdec_cli.engine.recording import Recorder
 
 RULE = RULES["coupled"]  # the rule that promises the same text; at temperature 0 all are the same
@@ -157,7 +157,8 @@ def compare(
     session.forget()
     target = Recorder(session.target)
     sampling, seed = plain.decoding.sampling, plain.decoding.seed
-    drafting = session.drafting(sampling, drafter, draft_tokens)
+    source = session.drafter(sampling, drafter)
+    drafting = FixedLength(source, draft_tokens) if source else NoDrafting("no draft")
     answer: list[int] = []
     accepted = drafted = 0
     difference = None

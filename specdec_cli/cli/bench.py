@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specdec_cli.cli.bench_options import (
-    ReportFlags,
-    SweepFlags,
-    WorkFlags,
-    numbers,
-)
+from specdec_cli.cli.bench_options import ReportFlags, SweepFlags, WorkFlags, numbers
 from specdec_cli.cli.bench_report import Report
+from specdec_cli.cli.bench_work import (
+    check_flags,
+    check_target,
+    find_candidates,
+    find_drafts,
+    find_tasks,
+    find_workload,
+)
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
-from specdec_cli.cli.loading import check_together, draft_path, load_models, prompt_ids
+from specdec_cli.cli.loading import check_together, load_models
 from specdec_cli.cli.models import model_path
-from specdec_cli.cli.options import CommonFlags, DrafterKind
+from specdec_cli.cli.options import CommonFlags
 from specdec_cli.cli.request_options import MeasuredSamplingFlags, PromptFlags
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
-from specdec_cli.errors import CheckFailed, PromptTooLong, UsageError
 
 if TYPE_CHECKING:
     from specdec_cli.app.bench.benchmark import Document
     from specdec_cli.app.bench.measure import Progress
-    from specdec_cli.app.bench.plan import Candidate, Task
-    from specdec_cli.app.bench.workloads import Workload
-    from specdec_cli.app.session import Session
+
+SILENCE = 60.0  # seconds between two lines of progress where no line can be redrawn
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -60,24 +62,27 @@ def bench(
     terminal = Terminal(common)
     chosen = sampling.options()
     check_together(load, chosen, text, load.rules)
-    _check_work(work)
+    check_flags(work, load)
     output = Report(terminal, report)
-    workload = _workload(work)
+    workload = find_workload(work)
     target = model_path(terminal, load.model, offline=common.offline)
-    drafts = _drafts(terminal, load, target, offline=common.offline)
+    drafts = find_drafts(terminal, load, target, offline=common.offline)
+    candidates = find_candidates(terminal, load, list(drafts), needed=not work.costs)
 
     from specdec_cli.app.bench.benchmark import benchmark, costs_alone, synthetic
     from specdec_cli.app.bench.costs import MOST_GUESSES
     from specdec_cli.app.bench.plan import Plan
 
-    candidates = _candidates(terminal, load, list(drafts), needed=not work.costs)
-    guesses = max(MOST_GUESSES, *load.lengths)
+    guesses = max([MOST_GUESSES, *(length for length in load.lengths if length)])
     with (
         load_models(terminal, common, load, target, drafts, guesses=guesses) as session,
         stop_on_signals(session.stop) as signals,
     ):
-        none = work.costs or work.synthetic_acceptance is not None
-        tasks, skipped = ([], []) if none else _tasks(terminal, session, work, text, workload)
+        check_target(session)
+        answers = not work.costs and work.synthetic_acceptance is None
+        tasks, skipped = (
+            find_tasks(terminal, session, work, text, workload) if answers else ([], [])
+        )
         plan = Plan(
             tasks=tuple(tasks),
             candidates=tuple(candidates),
@@ -88,19 +93,16 @@ def bench(
             ignore_eos=work.ignore_eos,
         )
         if work.costs:
-            events = costs_alone(session, plan, numbers("--depth", work.depth), work.times)
+            events = costs_alone(session, plan, numbers("--depth", work.depths), work.times)
         elif work.synthetic_acceptance is not None:
             events = synthetic(session, plan, work.synthetic_acceptance)
         else:
+            output.check_shared(plan)
             events = benchmark(session, plan, workload=workload.name, skipped=skipped)
-        document = _watch(terminal, events)
-    failures = output.write(document) if document else []
+        document = watch(terminal, events)
+    code = output.write(document) if document else 0
     exit_if_stopped(signals)
-    if failures:
-        raise CheckFailed(failures[0], why="; ".join(failures[1:]) or "see the table", fix=FIX)
-
-
-FIX = "look at what changed: specdec bench compare shows two saved runs side by side"
+    raise typer.Exit(code)
 
 
 @app.command("compare")
@@ -126,155 +128,23 @@ def compare(
         terminal.line(comparison_markdown(found).rstrip())
 
 
-def _check_work(work: WorkFlags) -> None:
-    chosen = {
-        "--quick": work.quick,
-        "--prompts": work.prompts is not None,
-        "-p": work.sizes is not None,
-        "--costs": work.costs,
-        "--synthetic-acceptance": work.synthetic_acceptance is not None,
-    }
-    names = [name for name, given in chosen.items() if given]
-    if len(names) > 1:
-        raise UsageError(
-            f"{names[0]} and {names[1]} do not go together",
-            why="each says what is measured",
-            fix="give one of them",
-        )
-    if work.sizes is not None:
-        numbers("-p", work.sizes)
-    numbers("--depth", work.depth)
-
-
-def _workload(work: WorkFlags) -> Workload:
-    """Raises:
-    UsageError: a file that cannot be used, or a category that is not there.
-    """
-    from specdec_cli.app.bench import workloads
-
-    if work.sizes is not None:
-        return workloads.Workload("synthetic", ())
-    if work.prompts is not None:
-        chosen = workloads.from_file(work.prompts)
-    else:
-        chosen = workloads.quick() if work.quick else workloads.full()
-    return workloads.only(chosen, work.categories)
-
-
-def _drafts(
-    terminal: Terminal, load: SweepFlags, target: Path, *, offline: bool
-) -> dict[str, Path]:
-    """By the names under which they are drafters; several are told apart by their references."""
-    if not {DrafterKind.auto, DrafterKind.model} & set(load.drafters):
-        return {}
-    wanted: dict[str | None, None] = dict.fromkeys(
-        [*load.draft_model] if load.draft_model else [None]
-    )
-    found = {}
-    for reference in wanted:
-        name = "model" if len(wanted) == 1 or reference is None else reference
-        path = draft_path(terminal, load, target, reference, offline=offline)
-        if path is not None:
-            found[name] = path
-    return found
-
-
-def _candidates(
-    terminal: Terminal, load: SweepFlags, drafts: list[str], *, needed: bool
-) -> list[Candidate]:
-    """Every drafter with every length and rule.
-
-    Raises:
-        UsageError: nothing is left to set against plain decoding.
-    """
-    from specdec_cli.app.bench.plan import Candidate
-
-    names: list[str] = []
-    for kind in load.drafters:
-        if kind is DrafterKind.auto:
-            names += drafts or [DrafterKind.suffix]
-        elif kind is DrafterKind.model:
-            names += drafts
-            if not drafts:
-                terminal.notice("no draft model for this target: give one with -md")
-        elif kind is not DrafterKind.none:
-            names.append(kind)
-    found = [
-        Candidate(name, length, rule.value)
-        for name in dict.fromkeys(map(str, names))
-        for length in load.lengths
-        for rule in load.rules
-        if length > 0
-    ]
-    if not found and needed:
-        raise UsageError(
-            "there is nothing to compare with plain decoding",
-            why=f"--drafter {load.drafter} -k {load.draft_tokens} leaves no way of drafting",
-            fix="for example --drafter suffix, or -md REF -k 4",
-        )
-    return found
-
-
-def _tasks(
-    terminal: Terminal, session: Session, work: WorkFlags, text: PromptFlags, workload: Workload
-) -> tuple[list[Task], list[dict[str, Any]]]:
-    """Prompts as tokens, and those that do not fit, with the reason.
-
-    Raises:
-        PromptTooLong: none fits.
-    """
-    from dataclasses import replace
-
-    from specdec_cli.app.bench.plan import Task
-    from specdec_cli.app.bench.workloads import synthetic
-    from specdec_cli.engine.llama.chat_template import raw_tokens
-
-    if work.sizes is not None:
-        vocabulary = session.model.vocabulary
-        made = synthetic(numbers("-p", work.sizes), lambda words: raw_tokens(vocabulary, words))
-        entries = [(entry.category, list(entry.tokens)) for entry in made]
-    else:
-        entries = [
-            (
-                entry.category,
-                prompt_ids(
-                    terminal, session, entry.prompt,
-                    replace(text, system=entry.system or text.system),
-                ),
-            )
-            for entry in workload.prompts
-        ]  # fmt: skip
-    tasks, skipped = [], []
-    for index, (category, ids) in enumerate(entries):
-        if len(ids) < session.context_size:
-            tasks.append(Task(index, category, tuple(ids)))
-        else:
-            reason = f"{len(ids)} tokens, the context has {session.context_size}"
-            skipped.append({"prompt": index, "category": category, "reason": reason})
-            terminal.notice(f"prompt {index + 1} ({category}) is left out: {reason}")
-    if not tasks:
-        raise PromptTooLong(
-            "no prompt fits the context",
-            why=f"the shortest has {min(len(ids) for _, ids in entries)} tokens, "
-            f"the context {session.context_size}",
-            fix="use a larger -c",
-        )
-    return tasks, skipped
-
-
-def _watch(terminal: Terminal, events: Iterator[Progress | Document]) -> Document | None:
-    """Show how far it is until the document comes."""
+def watch(terminal: Terminal, events: Iterator[Progress | Document]) -> Document | None:
+    """Show how far it is until the document comes; in a log a line now and then."""
     document = None
+    said = perf_counter()
     with terminal.working("warming up") as say:
         for event in events:
             if isinstance(event, dict):
                 document = event
-            else:
-                say(_progress(event))
+                continue
+            say(_words(event))
+            if not terminal.live and perf_counter() - said >= SILENCE:
+                terminal.remark(_words(event))
+                said = perf_counter()
     return document
 
 
-def _progress(event: Progress) -> str:
+def _words(event: Progress) -> str:
     words = f"{event.doing} · {event.done}/{event.total}"
     if event.seconds_left is None:
         return words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from statistics import fmean
 from typing import Any
 
@@ -17,7 +18,9 @@ def acceptance_by_position(document: Document) -> dict[Key, list[float]]:
     found = {}
     for candidate in candidates(document):
         rows = [row["acceptance_per_position"] or [] for row in results_of(document, candidate)]
-        columns = ([row[i] for row in rows if i < len(row)] for i in range(max(map(len, rows))))
+        columns = (
+            [row[i] for row in rows if i < len(row)] for i in range(max(map(len, rows), default=0))
+        )
         shares = [[share for share in column if share is not None] for column in columns]
         if means := [fmean(column) for column in shares if column]:
             found[candidate] = means
@@ -55,6 +58,6 @@ def _plain_ms(runs: Sequence[Mapping[str, Any]]) -> float | None:
     for run in runs:
         if run.get("candidate") is None and isinstance(run.get("timings"), Mapping):
             spent = run["timings"].get("predicted_ms")
-            if isinstance(spent, int | float) and spent > 0:
+            if isinstance(spent, int | float) and 0 < spent < inf:
                 by_category.setdefault(str(run.get("category")), []).append(spent)
     return fmean(map(fmean, by_category.values())) if by_category else None

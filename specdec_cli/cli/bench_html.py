@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
-from statistics import geometric_mean
+from statistics import fmean, geometric_mean
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
@@ -128,12 +128,13 @@ def _key_figures(document: Document) -> list[tuple[str, str, str]]:
                 f"{clean(low['category'])} to {clean(top['category'])}",
             )
         )
-    if shares := [row["draft_acceptance_rate"] for row in rows if row["draft_acceptance_rate"]]:
-        lengths = [row["mean_acceptance_length"] for row in rows if row["mean_acceptance_length"]]
-        each = f", {geometric_mean(lengths):.1f} tokens a round" if lengths else ""
-        found.append(
-            ("Guesses accepted", percent(sum(shares) / len(shares)), f"mean of all work{each}")
-        )
+    shares = [row["draft_acceptance_rate"] for row in rows]
+    lengths = [row["mean_acceptance_length"] for row in rows]
+    if shares and None not in shares:
+        meaning = "mean of all work" if measured else "made up"
+        if None not in lengths:
+            meaning += f", {fmean(lengths):.1f} tokens a round"
+        found.append(("Guesses accepted", percent(fmean(shares)), meaning))
     if promised := [row["identical"] for row in rows if row["identical"] is not None]:
         found.append(
             (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from specdec_cli.cli.options import (
-    DEFAULT_DRAFT_TOKENS,
+    AUTO,
     MAX_DRAFT_TOKENS,
     DrafterKind,
     RuleName,
@@ -18,7 +18,8 @@ from specdec_cli.cli.options import (
 )
 from specdec_cli.errors import UsageError
 
-RANGE = re.compile(r"(?P<first>\d+)(?:-(?P<last>\d+)(?:\+(?P<step>\d+))?)?")
+NUMBER = r"[0-9]{1,3}"  # of digits: Python refuses to read 5,000 of them
+RANGE = re.compile(rf"(?P<first>{NUMBER})(?:-(?P<last>{NUMBER})(?:\+(?P<step>{NUMBER}))?)?")
 
 
 class Format(StrEnum):
@@ -45,8 +46,8 @@ class SweepFlags(TargetFlags):
     draft_tokens: Annotated[
         str,
         option("-k", "--draft-tokens", metavar="LIST", panel="Speculation",
-               help="Draft lengths to compare: 4 or 2,4,7 or 2-8+2."),
-    ] = str(DEFAULT_DRAFT_TOKENS)  # fmt: skip
+               help="Draft lengths to compare: auto, 2,4,7 or 2-8+2, or auto,4."),
+    ] = AUTO  # fmt: skip
     accept: Annotated[
         str,
         option("--accept", metavar="RULES", panel="Speculation",
@@ -54,11 +55,15 @@ class SweepFlags(TargetFlags):
     ] = RuleName.coupled  # fmt: skip
 
     @property
-    def lengths(self) -> list[int]:
-        """Raises:
-        UsageError: no list of lengths, or one that names none.
+    def lengths(self) -> list[int | None]:
+        """None stands for as many as pay.
+
+        Raises:
+            UsageError: no list of lengths, or one that names none.
         """
-        found = [k for part in self.draft_tokens.split(",") for k in _range(part.strip())]
+        found: list[int | None] = []
+        for part in self.draft_tokens.split(","):
+            found += [None] if part.strip() == AUTO else _range(part.strip())
         return list(dict.fromkeys(found))
 
     @property
@@ -114,10 +119,10 @@ class WorkFlags:
                help="Only what passes of 1 to 32 rows cost, and the acceptance each k needs."),
     ] = False  # fmt: skip
     depth: Annotated[
-        str,
-        option("--depth", metavar="LIST", panel="Work", env=False,
-               help="With --costs: tokens in the context, as 256,2048."),
-    ] = "256"  # fmt: skip
+        str | None,
+        option("--depth", metavar="LIST", panel="Work", env=False, show_default=False,
+               help="With --costs: tokens in the context, as 256,2048.  [default: 256]"),
+    ] = None  # fmt: skip
     synthetic_acceptance: Annotated[
         float | None,
         option("--synthetic-acceptance", metavar="P", min=0.0, max=1.0, panel="Work", env=False,
@@ -131,6 +136,10 @@ class WorkFlags:
     @property
     def times(self) -> int:
         return self.repetitions or (2 if self.quick else 3)
+
+    @property
+    def depths(self) -> str:
+        return "256" if self.depth is None else self.depth
 
     @property
     def categories(self) -> list[str]:
@@ -184,7 +193,7 @@ def numbers(name: str, text: str) -> list[int]:
         UsageError: something else than whole numbers from 1.
     """
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+    if not all(re.fullmatch("[0-9]{1,9}", part) and int(part) > 0 for part in parts):
         raise UsageError(
             f"{name} cannot be {text!r}",
             why="it must be whole numbers from 1, with commas between them",
@@ -219,7 +228,7 @@ def _range(part: str) -> range:
     raise UsageError(
         f"--draft-tokens cannot be {part!r}",
         why=f"it names no length from 0 to {MAX_DRAFT_TOKENS}",
-        fix="for example -k 4, -k 2,4,7 or -k 2-8+2",
+        fix="for example -k auto, -k 2,4,7 or -k 2-8+2",
     )
 
 

@@ -206,7 +206,7 @@ def _time(document: Document, axes: Axes) -> None:
     axes.set_yticks(range(len(bars)), names)
     axes.invert_yaxis()
     axes.grid(False, axis="y")
-    axes.set_xlim(0, 1.03 * max(left))
+    axes.set_xlim(0, 1.03 * max(left) or 1)
     axes.set_title("Seconds an answer, after its prompt")
     _legend(axes)
 

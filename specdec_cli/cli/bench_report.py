@@ -6,14 +6,18 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from specdec_cli.cli import failures
 from specdec_cli.cli.bench_options import Format, ReportFlags, percentage
 from specdec_cli.cli.console import Terminal
-from specdec_cli.errors import UsageError
+from specdec_cli.errors import CheckFailed, SpecdecError, UsageError
+
+if TYPE_CHECKING:
+    from specdec_cli.app.bench.plan import Plan
 
 Document = dict[str, Any]
 
@@ -30,10 +34,7 @@ class Report:
         self._flags = flags
         self._form = Format.json if terminal.json else flags.output
         self._tolerance = percentage(flags.tolerance)
-        files = {"--save": flags.save, "--html": flags.html, "--plot": flags.plot}
-        for option, path in files.items():
-            if path is not None:
-                _check_writable(option, path)
+        _check_writable({"--save": flags.save, "--html": flags.html, "--plot": flags.plot})
         if flags.plot is not None:
             from specdec_cli.cli.bench_plot import check_plot
 
@@ -44,41 +45,75 @@ class Report:
 
             self._before = read(flags.against)
 
-    def write(self, document: Document) -> list[str]:
-        """Put the document everywhere it was asked for; what it fails, in words."""
-        self._write_files(document)
-        self._print(document)
-        return self._failures(document)
+    def check_shared(self, plan: Plan) -> None:
+        """Raises:
+        UsageError: nothing of what will be measured is in the saved benchmark.
+        """
+        if self._before is None:
+            return
+        known = {
+            (row["drafter"], row["k"], row["accept"], row["category"])
+            for row in self._before["results"]
+        }
+        wanted = {
+            (candidate.drafter, candidate.k, candidate.rule, category)
+            for candidate in plan.candidates
+            for category in plan.categories
+        }
+        if not known & wanted:
+            raise UsageError(
+                f"{self._flags.against} has nothing in common with this benchmark",
+                why="no category was measured there with one of these drafters, -k and --accept",
+                fix="use the prompts and candidates that it was saved with",
+            )
 
-    def _write_files(self, document: Document) -> None:
+    def write(self, document: Document) -> int:
+        """Put the document everywhere it was asked for; what went wrong decides the exit code.
+
+        With JSON the error is a part of the one document on stdout.
+        """
+        errors = [*self._write_files(document), *self._checks(document)]
+        if self._form is Format.json:
+            error = {"error": failures.as_document(errors[0])} if errors else {}
+            self._terminal.data(document | error)
+        else:
+            self._print(document)
+        codes = [failures.report(error, as_json=False) for error in errors]
+        return codes[0] if codes else 0
+
+    def _write_files(self, document: Document) -> Iterator[SpecdecError]:
         flags = self._flags
         if flags.save is not None:
             text = json.dumps(document, indent=1, allow_nan=False) + "\n"
-            self._write("--save", flags.save, lambda: text.encode())
+            yield from self._write("--save", flags.save, text.encode())
         if flags.html is not None:
             from specdec_cli.cli.bench_html import html
 
-            self._write("--html", flags.html, lambda: html(document).encode())
+            yield from self._write("--html", flags.html, html(document).encode())
         if flags.plot is not None:
             from specdec_cli.cli.bench_plot import picture
 
             kind = flags.plot.suffix.lower().removeprefix(".")
-            self._write("--plot", flags.plot, lambda: picture(document, kind))
+            yield from self._write("--plot", flags.plot, picture(document, kind))
 
-    def _write(self, option: str, path: Path, content: Callable[[], bytes]) -> None:
+    def _write(self, option: str, path: Path, content: bytes) -> Iterator[SpecdecError]:
         """In one step: an older file is whole until the new one is.
 
         A disk that filled up during the run must not take the table on stdout with it.
         """
-        part = path.with_name(f".{path.name}.{os.getpid()}")
+        final = _real(path)
+        part = _part(final)
         try:
-            part.write_bytes(content())
-            part.replace(path)
-        except OSError as error:
-            why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
-            self._terminal.notice(f"{option} {path} was not written: {why}")
-        else:
+            part.write_bytes(content)
+            part.replace(final)
             self._terminal.remark(f"wrote {path}")
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            yield UsageError(
+                f"{option} {path} was not written",
+                why="the disk is full" if full else error.strerror or str(error),
+                fix="take the figures from stdout; free some space or choose another disk",
+            )
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -87,9 +122,6 @@ class Report:
         from specdec_cli.cli.bench_lines import csv, jsonl
         from specdec_cli.cli.bench_markdown import costs_markdown, markdown
 
-        if self._form is Format.json:
-            self._terminal.data(document)
-            return
         if self._form is Format.csv:
             sys.stdout.write(csv(document))
         elif self._form is Format.jsonl:
@@ -109,26 +141,71 @@ class Report:
         for chart in bars:
             self._terminal.chart(chart)
 
-    def _failures(self, document: Document) -> list[str]:
-        found = []
+    def _checks(self, document: Document) -> Iterator[SpecdecError]:
+        """What the figures fail; an interrupted benchmark has not got them all."""
+        if not document["complete"]:
+            return
         least, best = self._flags.fail_under, document["summary"]["speedup_geomean"]
         if least is not None and (best is None or best < least):
             reached = "nothing was measured" if best is None else f"the best is {best:.3f}x"
-            found.append(f"below --fail-under {least:g}: {reached}")
+            yield CheckFailed(
+                f"below --fail-under {least:g}: {reached}",
+                why="no candidate makes these answers so much faster here",
+                fix="try other drafters and lengths, for example --drafter suffix or -k 1-8",
+            )
         if self._before is not None:
             from specdec_cli.app.bench.comparison import compare, regressions
 
-            found += regressions(compare(self._before, document), self._tolerance)
-        return found
+            fallen = regressions(compare(self._before, document), self._tolerance)
+            if fallen:
+                allowed = f"--tolerance is {self._flags.tolerance}"
+                yield CheckFailed(
+                    f"slower than {self._flags.against}: {fallen[0]}",
+                    why="; ".join([allowed, *fallen[1:]]),
+                    fix="--save this run too: specdec bench compare shows the two side by side",
+                )
 
 
-def _check_writable(option: str, path: Path) -> None:
-    why = ""
+def _check_writable(files: dict[str, Path | None]) -> None:
+    """Raises:
+    UsageError: a file that cannot be written, or two outputs for one.
+    """
+    seen: dict[Path, str] = {}
+    for option, path in files.items():
+        if path is None:
+            continue
+        final = _real(path)
+        why = _not_writable(final)
+        if final in seen:
+            why = f"{seen[final]} goes there"
+        if why:
+            raise UsageError(f"cannot write {option} {path}", why=why, fix="choose another file")
+        seen[final] = option
+
+
+def _not_writable(path: Path) -> str:
     if path.is_dir():
-        why = "it is a directory"
-    elif not path.parent.is_dir():
-        why = f"there is no directory {path.parent}"
-    elif not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        why = "it must not be written"
-    if why:
-        raise UsageError(f"cannot write {option} {path}", why=why, fix="choose another file")
+        return "it is a directory"
+    if path.exists() and not path.is_file():
+        return "it is not a regular file"
+    if not path.parent.is_dir():
+        return f"there is no directory {path.parent}"
+    if path.exists() and not os.access(path, os.W_OK):
+        return "it must not be written"
+    probe = _part(path)
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _real(path: Path) -> Path:
+    """Through links, which stay what they are."""
+    return Path(os.path.realpath(path))
+
+
+def _part(path: Path) -> Path:
+    """Beside the file, so that it can take its place in one step."""
+    return path.with_name(f".{path.name}.{os.getpid()}")

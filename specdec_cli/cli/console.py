@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from rich.console import Console, RenderableType
 from rich.style import Style
+from rich.text import Text
 
 from specdec_cli.cli.options import Colour, CommonFlags
 
@@ -27,6 +28,7 @@ class Terminal:
         self.json = flags.json
         self._coloured_always = flags.color is Colour.always
         self.verbose = flags.verbose
+        self._noticed: set[str] = set()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # what the locale cannot show must not end a run
                 stream.reconfigure(errors="replace")
@@ -55,11 +57,13 @@ class Terminal:
         if not self.live or self.verbose:
             yield lambda text: None
             return
-        with self.err.status(what) as status:
-            yield status.update
+        with self.err.status(Text(harmless(what))) as status:
+            yield lambda text: status.update(Text(harmless(text)))
 
     def notice(self, text: str) -> None:
-        if not self.quiet:
+        """Said once, however many prompts give rise to it."""
+        if not self.quiet and text not in self._noticed:
+            self._noticed.add(text)
             _plain(self.err, f"note: {text}", "yellow")
 
     def remark(self, text: str) -> None:

@@ -27,14 +27,18 @@ def report(error: BaseException, *, as_json: bool) -> int:
     for line in (f"error: {error.message}", f"  {error.why}", f"  fix: {error.fix}"):
         print(harmless(line), file=sys.stderr)  # noqa: T201  # a file's own words may be in it
     if as_json:
-        body = {
-            "code": error.code,
-            "type": error.type,
-            "message": error.message,
-            "hint": error.fix,
-        }
-        print(json.dumps({"error": body}))  # noqa: T201
+        print(json.dumps({"error": as_document(error)}))  # noqa: T201
     return error.code
+
+
+def as_document(error: SpecdecError) -> dict[str, Any]:
+    """What `error` holds in a JSON document."""
+    return {
+        "code": error.code,
+        "type": error.type,
+        "message": error.message,
+        "hint": error.fix,
+    }
 
 
 def usage_error(error: Exception, arguments: Sequence[str]) -> UsageError:

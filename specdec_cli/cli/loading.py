@@ -38,7 +38,7 @@ def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Se
     if not (load.plain or suffix):
         draft = draft_path(terminal, load, target, load.draft_model, offline=common.offline)
     drafts = {} if draft is None else {"model": draft}
-    return load_models(terminal, common, load, target, drafts, guesses=load.guesses)
+    return load_models(terminal, common, load, target, drafts, guesses=load.most_guesses)
 
 
 def load_models(

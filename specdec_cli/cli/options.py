@@ -15,7 +15,8 @@ from specdec_cli.cli.settings import load_settings
 from specdec_cli.errors import UsageError
 
 MAX_DRAFT_TOKENS = 64
-DEFAULT_DRAFT_TOKENS = 4
+AUTO = "auto"
+AUTO_DRAFT_TOKENS = 31  # rows that `-k auto` keeps room for, the target's own token aside
 
 
 class Colour(StrEnum):
@@ -60,6 +61,20 @@ def parse_size(text: str) -> int:
     if not digits.isdigit() or int(digits) == 0:
         raise typer.BadParameter(f"{text!r} is not a size such as 4096 or 8k")
     return int(digits) * factor
+
+
+def parse_length(text: str) -> int | None:
+    """A number of guesses; None for `auto`."""
+    text = text.strip().lower()
+    if text == AUTO:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_DRAFT_TOKENS):
+        raise UsageError(
+            f"--draft-tokens cannot be {text!r}",
+            why=f"it must be auto or a number from 0 to {MAX_DRAFT_TOKENS}",
+            fix="leave it out: auto is the default",
+        )
+    return int(text)
 
 
 def parse_layers(option: str, text: str) -> int:
@@ -177,17 +192,16 @@ class LoadFlags(TargetFlags):
                     "repetitions), none, or auto (a model, if there is one)."),
     ] = DrafterKind.auto  # fmt: skip
     draft_tokens: Annotated[
-        int,
+        str,
         option(
-            "-k", "--draft-tokens", min=0, max=MAX_DRAFT_TOKENS, metavar="N", panel="Speculation",
-            help="Guesses a round, 0 to 64; 0 is plain decoding.",
+            "-k", "--draft-tokens", metavar="N|auto", panel="Speculation",
+            help="Guesses a round: as many as pay (auto), or always N, 0 to 64; 0 is plain.",
         ),
-    ] = DEFAULT_DRAFT_TOKENS  # fmt: skip
+    ] = AUTO  # fmt: skip
     draft_tokens_alias: Annotated[
-        int | None,
+        str | None,
         option(
-            "--num-draft-tokens", "--spec-draft-n-max", "--draft-max", min=0, max=MAX_DRAFT_TOKENS,
-            hidden=True, env=False,
+            "--num-draft-tokens", "--spec-draft-n-max", "--draft-max", hidden=True, env=False,
         ),
     ] = None  # fmt: skip
     accept: Annotated[
@@ -198,9 +212,19 @@ class LoadFlags(TargetFlags):
     ] = RuleName.coupled  # fmt: skip
 
     @property
-    def guesses(self) -> int:
-        """The draft length under whichever of its names it was given."""
-        return self.draft_tokens if self.draft_tokens_alias is None else self.draft_tokens_alias
+    def guesses(self) -> int | None:
+        """The draft length under whichever of its names it was given; None for as many as pay.
+
+        Raises:
+            UsageError: neither a length nor auto.
+        """
+        text = self.draft_tokens if self.draft_tokens_alias is None else self.draft_tokens_alias
+        return parse_length(text)
+
+    @property
+    def most_guesses(self) -> int:
+        """How many a round may have."""
+        return AUTO_DRAFT_TOKENS if self.guesses is None else self.guesses
 
     @property
     def plain(self) -> str:

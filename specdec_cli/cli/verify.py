@@ -16,6 +16,8 @@ from specdec_cli.cli.request_options import MeasuredSamplingFlags, PromptFlags
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
 from specdec_cli.errors import CheckFailed, UsageError
 
+FIXED = 4  # guesses a round where `-k` is left to specdec: every round is to be checked
+
 
 @flat
 def verify(
@@ -91,7 +93,7 @@ def verify(
     options = VerifyOptions(
         sampling=chosen,
         drafter=load.drafter.value,
-        draft_tokens=load.guesses,
+        draft_tokens=FIXED if load.guesses is None else load.guesses,
         max_tokens=max_tokens,
         seed=max(0, sampling.seed),
         seeds=seeds,

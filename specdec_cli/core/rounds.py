@@ -13,10 +13,16 @@ TARGET = "target"  # the source of a token that the target chose itself
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guess:
-    """One drafted token and the distribution it was really drawn from; None is a point mass."""
+    """One drafted token and the distribution it was really drawn from; None is a point mass.
+
+    Attributes:
+        confidence: how sure its drafter is, 0 to 1, on a scale of the drafter's own: a policy
+            learns what it is worth, and a rule never looks at it.
+    """
 
     token: int
     distribution: Distribution | None = None
+    confidence: float = 0.5
 
     @property
     def law(self) -> Distribution:

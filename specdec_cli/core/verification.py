@@ -54,6 +54,11 @@ def ratio(target: Distribution, guess: Guess) -> float:
     return target.prob(guess.token) / draft
 
 
+def overlap(target: Distribution, draft: Distribution) -> float:
+    """sum min(p, q) = 1 - TV: how often a guess drawn from the draft stands by `rejection`."""
+    return float(np.minimum(target.probs, draft.probs_of(target.ids)).sum())
+
+
 def residual(target: Distribution, draft: Distribution, scale: float = 1.0) -> Distribution:
     """norm(max(scale * p - q, 0)): what the draft gave too little of.
 

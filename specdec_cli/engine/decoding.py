@@ -56,7 +56,7 @@ def decode(
         seconds = Seconds(drafting_time, target_time, clock() - evaluated)
         accepted = min(verdict.accepted, len(emitted))
         round = Round(emitted, proposal, accepted, seconds, finish)
-        drafting.learn(round)
+        drafting.learn(round, laws)
         yield round
         if finish:
             return

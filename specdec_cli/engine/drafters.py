@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from specdec_cli.core.chance import Chance
-from specdec_cli.core.distribution import Ids, Row, distribution
+from specdec_cli.core.distribution import Distribution, Ids, Row, distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess
 from specdec_cli.core.suffix import SuffixAutomaton
 from specdec_cli.engine.language_model import LanguageModel
 from specdec_cli.engine.retokenization import Retokenizer
 from specdec_cli.engine.vocabulary import Intersection
+
+BETWEEN = -1  # stands between texts that have nothing to do with each other
 
 
 class Drafter(Protocol):
@@ -60,6 +63,10 @@ class ModelDrafter:
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         return _guesses(self._row, tokens, self._sampling, self._ends, chance)
+
+    def behind(self, tokens: Sequence[int]) -> int:
+        """How many of `tokens` the draft has not read."""
+        return len(tokens) - self._draft.cached(tokens)
 
     def _row(self, history: list[int]) -> Row | None:
         if len(history) > self._draft.context_size:
@@ -116,6 +123,11 @@ class CrossVocabularyDrafter:
 
         return _guesses(row, tokens, self._sampling, self._ends, chance)
 
+    def behind(self, tokens: Sequence[int]) -> int:
+        """How many of `tokens` the draft has not read, in its own tokens."""
+        context = self._retokenizer.translate(tokens)
+        return len(context) - self._draft.cached(context)
+
 
 def _guesses(
     row_after: Callable[[list[int]], Row | None],
@@ -129,31 +141,69 @@ def _guesses(
     while (row := row_after(history)) is not None:
         law = distribution(row, sampling, history)
         token = chance.draw(len(history), law)
-        yield Guess(token, law)
+        yield Guess(token, law, confidence(row, law, token))
         if token in ends:
             return
         history.append(token)
 
 
+def confidence(row: Row, law: Distribution, token: int) -> float:
+    """How sure a model is of a token it has drawn: its probability, as far as that is known.
+
+    Greedily the law is a point and says nothing; there it is the share of the best two logits,
+    which two passes over the row give, where a softmax would take a hundred.
+    """
+    if len(law.ids) > 1:
+        return law.prob(token)
+    best = float(row[token])
+    row[token] = -np.inf  # for a moment: a copy would cost more than the search
+    second = float(row.max())
+    row[token] = best
+    return 1 / (1 + math.exp(min(700.0, second - best)))
+
+
 class SuffixDrafter:
-    """Guesses that the text goes on as it did after the longest earlier match of its end."""
+    """Guesses that the text goes on as it did after the longest earlier match of its end.
+
+    Its confidence grows with the length of the match, which every guess that stands makes longer.
+
+    Args:
+        known: texts that the answer may repeat, although they are not in the prompt.
+    """
 
     source = "suffix"
     memoryless = False  # it follows the match that the text had before the first guess
 
-    def __init__(self, *, ends: frozenset[int], min_match: int = 2) -> None:
+    def __init__(
+        self,
+        *,
+        ends: frozenset[int],
+        min_match: int = 2,
+        known: Sequence[Sequence[int]] = (),
+    ) -> None:
         self._ends = ends
         self._min_match = min_match  # one common token says too little
-        self._automaton = SuffixAutomaton()
+        self._known = [token for text in known for token in (*text, BETWEEN)]
+        self._automaton = SuffixAutomaton(self._known)
+        self._read: list[int] = []
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
-        known = len(self._automaton.tokens)
-        if list(tokens[:known]) != self._automaton.tokens:  # another conversation
-            self._automaton, known = SuffixAutomaton(), 0
-        self._automaton.extend(tokens[known:])
-        if self._automaton.match < self._min_match:
+        self._follow(tokens)
+        match = self._automaton.match
+        if match < self._min_match:
             return
-        for token in self._automaton.continuation():
-            yield Guess(token)
+        for length, token in enumerate(self._automaton.continuation(), match):
+            if token == BETWEEN:
+                return
+            yield Guess(token, confidence=length / (length + 1))
             if token in self._ends:
                 return
+
+    def _follow(self, tokens: Sequence[int]) -> None:
+        """Read what is new; another conversation is read from its beginning."""
+        done = len(self._read)
+        if list(tokens[:done]) != self._read:
+            self._automaton, self._read, done = SuffixAutomaton(self._known), [], 0
+        new = tokens[done:]
+        self._automaton.extend(new)
+        self._read += new

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from specdec_cli.core.chance import Chance
 from specdec_cli.core.rounds import NOTHING, Guess, Proposal, Round
+from specdec_cli.core.verification import TargetRows
 from specdec_cli.engine.drafters import Drafter
 from specdec_cli.errors import EvaluationError
 
@@ -20,12 +21,22 @@ class Drafting(Protocol):
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         """At most `limit` guesses for what follows `tokens`; none is always correct."""
 
-    def learn(self, round: Round) -> None:
-        """See what became of the last proposal."""
+    @property
+    def plain_seconds(self) -> float | None:
+        """What a plain pass would take now, where that is known."""
+
+    def learn(self, round: Round, target: TargetRows) -> None:
+        """See what became of the last proposal.
+
+        Args:
+            target: the target's distributions of this round, valid until its next pass.
+        """
 
 
 class NoDrafting:
     """Plain decoding: the same loop, an empty proposal."""
+
+    plain_seconds = None
 
     def __init__(self, decision: str) -> None:
         self.decision = decision
@@ -33,7 +44,7 @@ class NoDrafting:
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         return NOTHING
 
-    def learn(self, round: Round) -> None:
+    def learn(self, round: Round, target: TargetRows) -> None:
         pass
 
 
@@ -43,6 +54,8 @@ class FixedLength:
     The first round is the prompt's: guesses there would put the draft's own reading of the prompt
     before the first token. `at_once` guesses there too.
     """
+
+    plain_seconds = None
 
     def __init__(self, drafter: Drafter, length: int, *, at_once: bool = False) -> None:
         self._drafter = drafter
@@ -75,5 +88,5 @@ class FixedLength:
         self._proposed += bool(guesses)
         return Proposal(tuple(guesses), self._drafter.source) if guesses else NOTHING
 
-    def learn(self, round: Round) -> None:
+    def learn(self, round: Round, target: TargetRows) -> None:
         self._prompt_read = True

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from specdec_cli.app.bench.conditions import conditions
-from specdec_cli.app.bench.costs import ALL_ROWS, MOST_GUESSES, Costs, measure_costs
+from specdec_cli.app.bench.costs import ALL_ROWS, ROWS, Costs, measure_costs
 from specdec_cli.app.bench.document import document, measured_costs, planned
 from specdec_cli.app.bench.limit import Limits, limits
 from specdec_cli.app.bench.measure import Progress, Run, measure
 from specdec_cli.app.bench.plan import Plan, Task
 from specdec_cli.app.bench.summarise import rows
 from specdec_cli.app.session import Session
+from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.language_model import Interrupted
 from specdec_cli.errors import UsageError
 
@@ -36,6 +37,7 @@ def benchmark(
     try:
         yield Progress(0, plan.runs, None, "measuring what a pass costs")
         costs.append(measure_costs(session, _depth(session, plan)))
+        _teach(session, costs[0])
         for event in measure(session, plan):
             if isinstance(event, Run):
                 runs.append(event)
@@ -97,10 +99,17 @@ def synthetic(session: Session, plan: Plan, acceptance: float) -> Iterator[Progr
     found = conditions(session, plan.sampling, **asked)
     yield Progress(0, 1, None, "measuring what a pass costs")
     try:
-        costs = measure_costs(session, min(DEPTH, session.context_size - MOST_GUESSES - 2))
+        costs = measure_costs(session, _with_room(session, DEPTH))
     except Interrupted:
         return
     yield planned(found, plan, costs, acceptance)
+
+
+def _teach(session: Session, costs: Costs) -> None:
+    """The policy starts with these costs, as it does on every later start of a pair."""
+    session.experience.verify = PassSeconds(costs.target.points)
+    for draft in session.drafts:
+        session.experience.drafts[draft.key] = PassSeconds(costs.drafts[draft.name].points)
 
 
 def _asked(plan: Plan, workload: str) -> dict[str, Any]:
@@ -115,9 +124,14 @@ def _asked(plan: Plan, workload: str) -> dict[str, Any]:
 
 
 def _depth(session: Session, plan: Plan) -> int:
-    """In the middle of the typical answer, with room for the widest pass."""
+    """In the middle of the typical answer."""
     middle = int(median(len(task.tokens) for task in plan.tasks)) + plan.max_tokens // 2
-    return max(1, min(middle, session.context_size - MOST_GUESSES - 2))
+    return _with_room(session, middle)
+
+
+def _with_room(session: Session, depth: int) -> int:
+    """The depth, or less where the context has no room for the widest pass behind it."""
+    return max(0, min(depth, session.context_size - ROWS[-1]))
 
 
 def _gaps(

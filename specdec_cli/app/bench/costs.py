@@ -38,14 +38,15 @@ def measure_costs(
     draft_rows: Sequence[int] = DRAFT_ROWS,
     repetitions: int = 3,
 ) -> Costs:
-    """Medians of passes after `context` tokens, which must leave room for the widest of them.
+    """Medians of passes after `context` tokens, as wide as there is room for behind them.
 
     The session's target must have been loaded with room for the widest pass.
     """
+    room = session.context_size - context
     text = " ".join(entry.prompt for entry in built_in("bench"))
     target = pass_seconds(
         session.target,
-        rows,
+        [count for count in rows if count <= room],
         context=context,
         read="all",
         repetitions=repetitions,
@@ -56,7 +57,7 @@ def measure_costs(
         drafts[draft.name] = CostCurve(
             pass_seconds(
                 draft.context,
-                draft_rows,
+                [count for count in draft_rows if count <= room],
                 context=context,
                 read="last",
                 repetitions=repetitions,

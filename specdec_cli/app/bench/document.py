@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specdec_cli.app.bench.costs import Costs
+from specdec_cli.app.bench.costs import MOST_GUESSES, Costs
 from specdec_cli.app.bench.limit import Limits
 from specdec_cli.app.bench.measure import Run
 from specdec_cli.app.bench.plan import Candidate, Plan
 from specdec_cli.app.bench.saved import SCHEMA
 from specdec_cli.app.bench.summarise import Row, per_position, rows, totals
+from specdec_cli.app.generate import AUTO
 from specdec_cli.app.report import speculation, timings, usage
 from specdec_cli.core.cost_curve import CostCurve, speedup
 from specdec_cli.core.resampling import geometric_mean
@@ -59,6 +60,19 @@ def document(
     }
 
 
+def _gain(costs: Costs, candidate: Candidate, acceptance: float) -> float:
+    """With k guesses a round; `auto`: with the best number, none included, and the best draft."""
+    k = candidate.draft_tokens
+    drafts: list[CostCurve | None] = [costs.drafts.get(candidate.drafter)]
+    if candidate.drafter == AUTO and costs.drafts:
+        drafts = [*costs.drafts.values()]
+    return max(
+        speedup(costs.target, draft, length, acceptance)
+        for draft in drafts
+        for length in ([k] if k is not None else range(MOST_GUESSES + 1))
+    )
+
+
 def measured_costs(
     conditions: Mapping[str, Any], costs: Sequence[Costs], *, complete: bool
 ) -> dict[str, Any]:
@@ -79,8 +93,7 @@ def planned(
     results = []
     plain = 1 / costs.target(1)
     for candidate in plan.candidates:
-        draft = costs.drafts.get(candidate.drafter)
-        gain = speedup(costs.target, draft, candidate.draft_tokens, acceptance)
+        gain = _gain(costs, candidate, acceptance)
         results.append(
             {
                 "category": "synthetic",
@@ -138,20 +151,22 @@ def _summary(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _candidate(candidate: Candidate) -> dict[str, Any]:
     return {
         "drafter": candidate.drafter,
-        "k": candidate.draft_tokens,
+        "k": candidate.k,
         "accept": candidate.rule,
     }
 
 
 def _result(plan: Plan, row: Row, limits: Limits, gaps: Gaps) -> dict[str, Any]:
     counts = row.counts
+    candidate = plan.candidates[row.candidate]
+    most = candidate.draft_tokens or len(counts.histogram) - 1
     tasks = [task.index for task in plan.tasks if task.category == row.category]
     known = [limits[index, row.candidate] for index in tasks if (index, row.candidate) in limits]
     oracle = geometric_mean(known) if len(known) == row.prompts else None
     found = row.first_difference
     return {
         "category": row.category,
-        **_candidate(plan.candidates[row.candidate]),
+        **_candidate(candidate),
         "prompts": row.prompts,
         "pairs": row.pairs,
         "plain_tps": row.plain_tps,
@@ -162,7 +177,7 @@ def _result(plan: Plan, row: Row, limits: Limits, gaps: Gaps) -> dict[str, Any]:
         "speedup_ci": row.interval,
         "draft_acceptance_rate": counts.acceptance_rate,
         "mean_acceptance_length": counts.mean_acceptance_length,
-        "acceptance_per_position": per_position(counts) if counts.drafts else None,
+        "acceptance_per_position": per_position(counts, most) if counts.drafts else None,
         "acceptance_histogram": counts.histogram if counts.drafts else None,
         "draft_ms": counts.draft_seconds * 1e3 / row.pairs,
         "target_ms": counts.target_seconds * 1e3 / row.pairs,

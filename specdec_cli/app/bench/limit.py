@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from time import perf_counter
 
 from specdec_cli.app.bench.costs import MOST_GUESSES, Costs
 from specdec_cli.app.bench.measure import Run
 from specdec_cli.app.bench.plan import Plan
+from specdec_cli.app.generate import effective_sampling
 from specdec_cli.app.session import Session
+from specdec_cli.core.chance import Chance
 from specdec_cli.core.cost_curve import CostCurve
 from specdec_cli.core.limit import SourceOnText, shortest_seconds
 from specdec_cli.core.verification import RULES
 from specdec_cli.engine.on_text import hits
+from specdec_cli.errors import EvaluationError
 
 Limits = dict[tuple[int, int], float]
 """Tokens per second of the oracle for (task index, candidate)."""
@@ -42,7 +46,7 @@ def _of_task(session: Session, plan: Plan, plain: Run, costs: Costs) -> Limits:
         return {}
     scale = statistics.target_seconds / passes / costs.target(1)
     target = _scaled(costs.target, scale)
-    on_text: dict[str, SourceOnText] = {}
+    on_text: dict[str, SourceOnText | None] = {}
     found: Limits = {}
     for number, candidate in enumerate(plan.candidates):
         if not plan.one_text(number):
@@ -51,31 +55,42 @@ def _of_task(session: Session, plan: Plan, plain: Run, costs: Costs) -> Limits:
         for name in names:
             if name not in on_text:
                 on_text[name] = _source(session, plan, plain, name, costs, scale)
-        seconds = shortest_seconds(
-            length, target, [on_text[name] for name in names], max_guesses=MOST_GUESSES
-        )
+        sources = [source for name in names if (source := on_text[name])]
+        if len(sources) < len(names):
+            continue
+        seconds = shortest_seconds(length, target, sources, max_guesses=MOST_GUESSES)
         found[plain.task.index, number] = length / (statistics.prompt_seconds + seconds)
     return found
 
 
 def _source(
     session: Session, plan: Plan, plain: Run, name: str, costs: Costs, scale: float
-) -> SourceOnText:
-    drafter = session.drafter(plan.options(None).sampling, name)
+) -> SourceOnText | None:
+    """None where its guesses or their price cannot be known: its model fails on this text, or
+    cannot roll back, so that its passes could not be timed one by one.
+    """
+    model = next((draft.context for draft in session.drafts if draft.name == name), None)
+    if model is not None and not model.can_roll_back:
+        return None
+    drafter = session.drafter(effective_sampling(session, plan.options(None)), name)
     assert drafter is not None
     prompt = plain.task.tokens
-    right = hits(
-        drafter,
-        prompt,
-        plain.answer.tokens,
-        lambda start: RULES["coupled"].chance(plan.seed, start),
-        most=MOST_GUESSES,
-    )
-    curve = costs.drafts.get(name)
-    if curve is None:
-        return SourceOnText(right, None, 0.0)
-    read = _scaled(curve, scale)
-    return SourceOnText(right, read, read(len(prompt)))
+
+    def chance(start: int) -> Chance:
+        return RULES["coupled"].chance(plan.seed, start)
+
+    try:
+        read, prompt_seconds = None, 0.0
+        if model is not None:
+            read = _scaled(costs.drafts[name], scale)
+            model.forget()
+            started = perf_counter()
+            next(drafter.draft(prompt, chance(len(prompt))), None)
+            prompt_seconds = max(0.0, perf_counter() - started - read(1))
+        right = hits(drafter, prompt, plain.answer.tokens, chance, most=MOST_GUESSES)
+    except EvaluationError:
+        return None
+    return SourceOnText(right, read, prompt_seconds)
 
 
 def _scaled(curve: CostCurve, factor: float) -> CostCurve:

@@ -64,8 +64,7 @@ def measure(session: Session, plan: Plan) -> Iterator[Progress | Run]:
                     return
                 clock.saw(task, candidate, perf_counter() - started)
                 done += 1
-                if found.answer.statistics.tokens:
-                    yield found
+                yield found
 
 
 def run(session: Session, plan: Plan, task: Task, repetition: int, candidate: int | None) -> Run:

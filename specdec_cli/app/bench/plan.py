@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from specdec_cli.app.generate import AnswerOptions
+from specdec_cli.app.generate import AUTO, AnswerOptions
 from specdec_cli.core.options import SamplingOptions
 
 
@@ -14,8 +14,13 @@ class Candidate:
     """One way of drafting."""
 
     drafter: str
-    draft_tokens: int
+    draft_tokens: int | None  # None: as many as pay
     rule: str
+
+    @property
+    def k(self) -> int | str:
+        """The draft length as reports write it."""
+        return AUTO if self.draft_tokens is None else self.draft_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +55,19 @@ class Plan:
 
     def options(self, candidate: int | None) -> AnswerOptions:
         """How to answer with a candidate; None is plain decoding."""
-        shared = {
-            "sampling": self.sampling,
-            "seed": self.seed,
-            "max_tokens": self.max_tokens,
-            "ignore_eos": self.ignore_eos,
-        }
+        plain = AnswerOptions(
+            sampling=self.sampling,
+            seed=self.seed,
+            drafter="none",
+            draft_tokens=0,
+            max_tokens=self.max_tokens,
+            ignore_eos=self.ignore_eos,
+        )
         if candidate is None:
-            return AnswerOptions(**shared, drafter="none", draft_tokens=0)  # type: ignore[arg-type]
+            return plain
         chosen = self.candidates[candidate]
-        return AnswerOptions(
-            **shared,  # type: ignore[arg-type]
+        return replace(
+            plain,
             rule=chosen.rule,
             drafter=chosen.drafter,
             draft_tokens=chosen.draft_tokens,

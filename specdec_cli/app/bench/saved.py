@@ -58,6 +58,7 @@ TEXT = Kind("a text", lambda value: isinstance(value, str))
 FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 NUMBER = Kind("a number", _is_number)
 COUNT = Kind("a whole number from 0", _is_count)
+AMOUNT = Kind("a number from 0", lambda value: _is_number(value) and value >= 0)
 SHARE = Kind("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1)
 FACTOR = Kind("a number above 0", lambda value: _is_number(value) and value > 0)
 LENGTH = Kind('a whole number or "auto"', lambda value: value == "auto" or _is_count(value))
@@ -107,7 +108,7 @@ RESULT: dict[str, Any] = {
     "mean_acceptance_length": Maybe(NUMBER),
     "acceptance_per_position": Maybe([Maybe(SHARE)]),
     "acceptance_histogram": Maybe([COUNT]),
-    **dict.fromkeys(TIMES, Maybe(NUMBER)),
+    **dict.fromkeys(TIMES, Maybe(AMOUNT)),
     "draft_share": Maybe(SHARE),
     "identical": Maybe(FLAG),
     "first_difference": Maybe(

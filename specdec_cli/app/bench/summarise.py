@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -14,7 +15,7 @@ from specdec_cli.core.resampling import (
     speedup,
     speedup_interval,
 )
-from specdec_cli.core.statistics import Statistics, ratio
+from specdec_cli.core.statistics import Statistics
 
 Interval = tuple[float, float] | None
 
@@ -93,9 +94,13 @@ def rows(plan: Plan, runs: Sequence[Run]) -> list[Row]:
 
 
 def totals(plan: Plan, rows: Sequence[Row]) -> list[Total]:
+    """Over the kinds of work that all of them have done: an interrupted run may have more rows."""
+    measured = {row.candidate for row in rows}
+    done = Counter(row.category for row in rows)
+    shared = [row for row in rows if done[row.category] == len(measured)]
     found = []
     for candidate in range(len(plan.candidates)):
-        if own := [row for row in rows if row.candidate == candidate]:
+        if own := [row for row in shared if row.candidate == candidate]:
             found.append(
                 Total(
                     candidate,
@@ -162,10 +167,14 @@ def summed(parts: Iterable[Statistics]) -> Statistics:
     return total
 
 
-def per_position(counts: Statistics) -> list[float]:
-    """Entry i: the share of proposals whose guess i was accepted (vLLM's per-position rate)."""
-    accepted = [sum(counts.histogram[i:]) for i in range(1, len(counts.histogram))]
-    return [share for count in accepted if (share := ratio(count, counts.drafts)) is not None]
+def per_position(counts: Statistics, guesses: int) -> list[float]:
+    """Entry i: the share of proposals whose guess i was accepted (vLLM's per-position rate).
+
+    Args:
+        counts: of at least one proposal.
+        guesses: how many a round may have.
+    """
+    return [sum(counts.histogram[i:]) / counts.drafts for i in range(1, guesses + 1)]
 
 
 def _rate(pairs: list[list[Pair]], tps: Callable[[Pair], float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import llama_cpp
@@ -30,13 +31,19 @@ def quantize(source: Path, output: Path, type: str, *, threads: int = 0) -> None
     part = output.with_name(output.name + ".part")
     library.clear_log()
     try:
-        code = llama_cpp.llama_model_quantize(str(source).encode(), str(part).encode(), params)
+        code = llama_cpp.llama_model_quantize(os.fsencode(source), os.fsencode(part), params)
         if code != 0:
-            raise ModelFileError(
-                f"llama.cpp could not make {output.name}",
-                why=library.last_error() or f"its quantiser gave {code}",
-                fix="check the free space on that disk and the source file",
-            )
+            raise _failed(output, library.last_error() or f"its quantiser gave {code}")
         part.replace(output)
+    except OSError as error:
+        raise _failed(output, error.strerror or str(error)) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _failed(output: Path, why: str) -> ModelFileError:
+    return ModelFileError(
+        f"llama.cpp could not make {output.name}",
+        why=why,
+        fix="check the source file, and the free space where the new one goes",
+    )

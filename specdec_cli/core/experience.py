@@ -1,0 +1,104 @@
+"""What a target and its drafts have taught so far: costs, and how often guesses stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from specdec_cli.core.acceptance import START, Acceptance, Rate
+from specdec_cli.core.pass_seconds import PassSeconds
+
+# Before anything was seen. A model's confidence is nearly what it says; a repeated passage goes on
+# less often than it seems, the more so the shorter it is.
+MODEL = (0.25, 0.4, 0.55, 0.65, 0.75, 0.85, 0.92, 0.96, 0.98)
+SUFFIX = (0.1, 0.15, 0.25, 0.4, 0.6, 0.75, 0.85, 0.9, 0.95)
+FIRST = {True: 0.7, False: 0.3}
+KEPT = 12.0  # guesses that an earlier answer's rate is worth: the next text is another one
+
+
+@dataclass(slots=True)
+class Experience:
+    """Learned while running, by the names of sources; kept between runs.
+
+    Attributes:
+        verify: seconds of the target's passes; None until they were measured.
+        drafts: seconds of each draft's passes.
+        acceptance: of each source, by `(source, kind of sampling)`.
+    """
+
+    verify: PassSeconds | None = None
+    drafts: dict[str, PassSeconds] = field(default_factory=dict)
+    acceptance: dict[tuple[str, str], Acceptance] = field(default_factory=dict)
+
+    def of(self, source: str, kind: str, *, model: bool) -> Acceptance:
+        """What is known of a source, or believed of any like it."""
+        if (source, kind) not in self.acceptance:
+            known = Acceptance.believing(MODEL if model else SUFFIX, FIRST[model])
+            self.acceptance[source, kind] = known
+        return self.acceptance[source, kind]
+
+    def next_answer(self) -> None:
+        """Another text begins: what was learned is believed, but not as firmly."""
+        for known in self.acceptance.values():
+            for rate in (*known.stands, *known.follows):
+                rate.prior = rate.value
+                share = min(1.0, KEPT / rate.seen) if rate.seen else 0.0
+                rate.hits, rate.seen = rate.hits * share, rate.seen * share
+
+    def forget_answers(self) -> None:
+        """Keep what passes cost; believe of guesses what is believed of any."""
+        self.acceptance.clear()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "verify": _points(self.verify),
+            "drafts": {name: _points(seconds) for name, seconds in self.drafts.items()},
+            "acceptance": [
+                {
+                    "source": source,
+                    "kind": kind,
+                    "stands": [rate.value for rate in known.stands],
+                    "follows": [rate.value for rate in known.follows],
+                }
+                for (source, kind), known in self.acceptance.items()
+            ],
+        }
+
+    @staticmethod
+    def from_dict(known: Mapping[str, Any]) -> Experience:
+        """Raises:
+        ValueError, KeyError, TypeError, AttributeError: not what `as_dict` wrote.
+        """
+        verify = known["verify"]
+        return Experience(
+            None if verify is None else _seconds(verify),
+            {str(name): _seconds(points) for name, points in known["drafts"].items()},
+            {
+                (str(entry["source"]), str(entry["kind"])): Acceptance(
+                    _rates(entry["stands"], START),
+                    _rates(entry["follows"], START + 1),
+                )
+                for entry in known["acceptance"]
+            },
+        )
+
+
+def _points(seconds: PassSeconds | None) -> dict[str, float] | None:
+    """As measured at the last pace: that of the machine as it is."""
+    if seconds is None:
+        return None
+    return {str(rows): value * seconds.pace for rows, value in sorted(seconds.points.items())}
+
+
+def _seconds(points: Mapping[str, float]) -> PassSeconds:
+    found = {int(rows): float(value) for rows, value in points.items()}
+    if 1 not in found or not all(rows > 0 and 0 < value < 1e4 for rows, value in found.items()):
+        raise ValueError("not a cost curve")
+    return PassSeconds(found)
+
+
+def _rates(values: list[float], count: int) -> list[Rate]:
+    if len(values) != count or not all(0 <= value <= 1 for value in values):
+        raise ValueError("not rates of acceptance")
+    return [Rate(float(value)) for value in values]
