@@ -34,7 +34,7 @@ class SuffixAutomaton:
         for token in tokens:
             if self.match:  # what was matched has now been seen here as well
                 self._end[self._matched] = len(self.tokens) - 1
-            self._follow(token)
+            self._matched, self.match = self.step(self._matched, self.match, token)
             self._add(token)
 
     def continuation(self) -> Iterator[int]:
@@ -50,16 +50,19 @@ class SuffixAutomaton:
             yield token
             after += 1
 
-    def _follow(self, token: int) -> None:
-        """Extend the match by a token, or the longest shorter one that it can extend."""
-        state, length = self._matched, self.match
+    def step(self, state: int, length: int, token: int) -> tuple[int, int]:
+        """Extend a match by a token, or the longest shorter one that the token can extend."""
         while state > 0 and token not in self._next[state]:
             state = self._link[state]
             length = self._length[state]
         if token in self._next[state]:
-            self._matched, self.match = self._next[state][token], length + 1
-        else:
-            self._matched, self.match = 0, 0
+            return self._next[state][token], length + 1
+        return 0, 0
+
+    def after(self, state: int) -> Iterator[int]:
+        """The tokens from an occurrence of a match to the end of the text."""
+        for at in range(self._end[state] + 1, len(self.tokens)):
+            yield self.tokens[at]
 
     def _add(self, token: int) -> None:
         """The online construction: a state for the longer text, a clone where a path must part."""
@@ -93,3 +96,24 @@ class SuffixAutomaton:
         self._length.append(length)
         self._end.append(end)
         return len(self._next) - 1
+
+
+class Trail:
+    """Where has the end of a growing text been in another text, which grows no more?
+
+    Attributes:
+        match: length of the longest suffix of the growing text that stands in the other.
+    """
+
+    def __init__(self, other: SuffixAutomaton) -> None:
+        self.match = 0
+        self._other = other
+        self._state = 0
+
+    def extend(self, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            self._state, self.match = self._other.step(self._state, self.match, token)
+
+    def continuation(self) -> Iterator[int]:
+        """The tokens that followed a place of the longest match there."""
+        return self._other.after(self._state) if self.match else iter(())

@@ -4,56 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter
 
-from specdec_cli.core.acceptance import Acceptance
 from specdec_cli.core.chance import Chance
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.core.policy import Worth, best_known, best_unknown, one_more, plain
 from specdec_cli.core.rounds import NOTHING, Guess, Proposal, Round
 from specdec_cli.core.verification import TargetRows, overlap
-from specdec_cli.engine.drafters import Drafter
+from specdec_cli.engine.sources import MEMORY, Offer, Source
 from specdec_cli.errors import EvaluationError
 
-MARGIN = 0.03  # tokens a round that drafting must promise above plain: estimates err
-MEMORY = 0.9  # of the long-run rate, a round
+MARGIN = 0.1  # tokens a round that drafting must promise above plain: estimates err
 EXPECTED = 32  # tokens that an answer is taken to have left, besides as many as it has so far
 PROBING = 0.005  # share of the time that may go into trying what does not seem to pay
 LEAST_PROMISE = 1.05  # what could not even then be this much faster than plain is not tried:
 SURE = 0.95  # if its guesses stood so often
 MOST_PATIENCE = 32.0
-
-
-@dataclass(slots=True)
-class Source:
-    """A drafter, and what is known of it.
-
-    Attributes:
-        seconds: of its model's passes; None: its guesses are there at once.
-        behind: how many tokens its model has not read.
-        savings: seconds put by for trying it where it does not seem to pay.
-        patience: how much dearer trials have become by trials that led to nothing.
-        failure: why it is out of the game for this answer.
-    """
-
-    drafter: Drafter
-    acceptance: Acceptance
-    seconds: PassSeconds | None = None
-    behind: Callable[[Sequence[int]], int] = lambda tokens: 0
-    savings: float = 0.0
-    patience: float = 1.0
-    failure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What a source promises for this round; a free source's guesses are there already."""
-
-    source: Source
-    worth: Worth
-    ready: list[Guess]
 
 
 @dataclass(slots=True)
@@ -89,7 +57,7 @@ class Adaptive:
         most = min(self.most, limit)
         rate = self._rate()
         offers = [
-            self._offer(source, tokens, most, chance, rate)
+            self._offer(source, tokens, limit, chance, rate)
             for source in self.sources
             if not source.failure
         ]
@@ -123,6 +91,10 @@ class Adaptive:
                     [guess.confidence for guess in round.proposal.guesses],
                     self._hits(round, target),
                 )
+                if source.seconds is not None:
+                    drawn = len(round.proposal)
+                    spent = drawn * source.seconds(1) + self.verify(drawn + 1)
+                    source.gave(len(round.emitted), spent)
 
     @property
     def plain_seconds(self) -> float | None:
@@ -151,35 +123,38 @@ class Adaptive:
         return max(slowest, self._tokens / self._seconds) if self._seconds else slowest
 
     def _offer(
-        self, source: Source, tokens: Sequence[int], most: int, chance: Chance, rate: float
+        self, source: Source, tokens: Sequence[int], limit: int, chance: Chance, rate: float
     ) -> Offer:
-        known = source.acceptance
+        known, most = source.acceptance, min(self.most, limit)
         if source.seconds is None:
             ready = list(islice(source.drafter.draft(tokens, chance), most))
             chances = [known.of(guess.confidence) for guess in ready]
             return Offer(source, best_known(chances, self.verify, rate), ready)
-        behind = self._behind(source, source.seconds, tokens, most)
-        first, later = known.after(None), known.later
-        worth = best_unknown(first, later, most, source.seconds, behind, self.verify, rate)
-        return Offer(source, worth, [])
-
-    def _behind(
-        self, source: Source, seconds: PassSeconds, tokens: Sequence[int], most: int
-    ) -> float:
-        """Reading what was missed, which later rounds profit from: each bears its share."""
         missed = max(1, source.behind(tokens))
-        once = max(0.0, seconds(missed) - seconds(1))
-        left = min(most if most < self.most else EXPECTED + self._emitted, EXPECTED + self._emitted)
-        return seconds(1) + once / max(1.0, left / 3)
+        one = source.seconds(1)
+        first, later = known.after(None), known.later
+        worth = best_unknown(first, later, most, source.seconds, one, self.verify, rate)
+        if source.proven:
+            # What it really gave, as it stops when it is unsure, which a mean cannot know.
+            record = Worth(worth.guesses, source.tokens, source.spent)
+            worth = max(worth, record, key=lambda worth: worth.over(rate))
+        # What was missed is read once, and later rounds profit from it: each bears its share.
+        left = min(limit, EXPECTED + self._emitted)
+        share = (source.seconds(missed) - one) / max(1.0, left / worth.tokens)
+        return Offer(source, replace(worth, seconds=worth.seconds + max(0.0, share)), [], missed)
 
     def _choose(self, offers: Sequence[Offer], rate: float) -> Offer | None:
         """The best; plain unless it promises more; now and then a trial of what does not."""
-        nothing = plain(self.verify)
-        if offers:
-            best = max(offers, key=lambda offer: offer.worth.over(rate))
-            if best.worth.over(rate) > nothing.over(rate) + MARGIN:
-                best.source.patience = 1.0
-                return best
+        least = plain(self.verify).over(rate) + MARGIN
+        paying = [offer for offer in offers if offer.worth.over(rate) > least]
+        # Models are used from the cheapest up: what one is worth shows when it is used.
+        untried = [offer for offer in paying if not offer.source.proven]
+        first = min(untried, key=lambda offer: offer.source.price, default=None)
+        due = [offer for offer in paying if offer.source.proven or offer is first]
+        if due:
+            best = max(due, key=lambda offer: offer.worth.over(rate))
+            best.source.patience = 1.0
+            return best
         return next((offer for offer in offers if self._try(offer)), None)
 
     def _try(self, offer: Offer) -> bool:
@@ -193,7 +168,7 @@ class Adaptive:
             dream = best_unknown(SURE, SURE, self.most, draft, draft(2), self.verify, self._rate())
             if dream.tokens / dream.seconds < LEAST_PROMISE / self.verify(1):
                 return False
-            price = draft(1) + self.verify(2) - self.verify(1)
+            price = draft(max(1, offer.behind)) + self.verify(2) - self.verify(1)
         if source.savings < price * source.patience:
             return False
         source.savings = 0.0

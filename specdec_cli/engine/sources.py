@@ -1,0 +1,67 @@
+"""What the policy `auto` chooses between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from specdec_cli.core.acceptance import Acceptance
+from specdec_cli.core.pass_seconds import PassSeconds
+from specdec_cli.core.policy import Worth
+from specdec_cli.core.rounds import Guess
+from specdec_cli.engine.drafters import Drafter
+
+MEMORY = 0.9  # of a moving mean, a round
+PROVEN = 8  # rounds after which a source's own record counts
+
+
+@dataclass(slots=True)
+class Source:
+    """A drafter, and what is known of it.
+
+    Attributes:
+        seconds: of its model's passes; None: its guesses are there at once.
+        behind: how many tokens its model has not read.
+        tokens, spent: of its rounds in this answer, without reading what was missed.
+        savings: seconds put by for trying it where it does not seem to pay.
+        patience: how much dearer trials have become by trials that led to nothing.
+        failure: why it is out of the game for this answer.
+    """
+
+    drafter: Drafter
+    acceptance: Acceptance
+    seconds: PassSeconds | None = None
+    behind: Callable[[Sequence[int]], int] = lambda tokens: 0
+    tokens: float = 0.0
+    spent: float = 0.0
+    rounds: int = 0
+    savings: float = 0.0
+    patience: float = 1.0
+    failure: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Is its own record to be believed? A free source needs none."""
+        return self.seconds is None or self.rounds >= PROVEN
+
+    @property
+    def price(self) -> float:
+        """Seconds of a guess."""
+        return self.seconds(1) if self.seconds else 0.0
+
+    def gave(self, tokens: int, seconds: float) -> None:
+        """Learn what a round from it was worth: a mean, then a moving one."""
+        self.rounds += 1
+        share = max(1 / self.rounds, 1 - MEMORY)
+        self.tokens += share * (tokens - self.tokens)
+        self.spent += share * (seconds - self.spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a source promises for this round; a free source's guesses are there already."""
+
+    source: Source
+    worth: Worth
+    ready: list[Guess]
+    behind: int = 0
