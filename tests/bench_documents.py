@@ -164,6 +164,11 @@ def interrupted() -> dict[str, Any]:
     return document
 
 
+def without_rows() -> dict[str, Any]:
+    """A summary of what is not there, as when a file was cut by hand."""
+    return one_result() | {"results": []}
+
+
 def synthetic() -> dict[str, Any]:
     document = one_result()
     document["conditions"]["synthetic_acceptance"] = 0.8
@@ -179,6 +184,7 @@ EVERY = [
     one_result,
     without_draft,
     interrupted,
+    without_rows,
     synthetic,
     costs_document,
     hostile_document,

@@ -25,6 +25,7 @@ from specdec_cli.cli.loading import check_together, load_models
 from specdec_cli.cli.models import model_path
 from specdec_cli.cli.options import CommonFlags
 from specdec_cli.cli.request_options import MeasuredSamplingFlags, PromptFlags
+from specdec_cli.cli.settings import pass_on
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def bench(
     would be accepted. `specdec bench compare A.json B.json` sets two saved runs side by side.
     """
     if context.invoked_subcommand is not None:
+        pass_on(context, common)
         return
     terminal = Terminal(common)
     chosen = sampling.options()
@@ -72,6 +74,7 @@ def bench(
     from specdec_cli.app.bench.benchmark import benchmark, costs_alone, synthetic
     from specdec_cli.app.bench.costs import MOST_GUESSES
     from specdec_cli.app.bench.plan import Plan
+    from specdec_cli.app.bench.planned import SYNTHETIC
 
     guesses = max([MOST_GUESSES, *(length for length in load.lengths if length)])
     with (
@@ -92,12 +95,13 @@ def bench(
             max_tokens=work.tokens,
             ignore_eos=work.ignore_eos,
         )
+        measured = () if work.costs else plan.candidates
+        output.check_shared(measured, plan.categories or (SYNTHETIC,))
         if work.costs:
             events = costs_alone(session, plan, numbers("--depth", work.depths), work.times)
         elif work.synthetic_acceptance is not None:
             events = synthetic(session, plan, work.synthetic_acceptance)
         else:
-            output.check_shared(plan)
             events = benchmark(session, plan, workload=workload.name, skipped=skipped)
         document = watch(terminal, events)
     code = output.write(document) if document else 0

@@ -82,7 +82,12 @@ def _model(model: Mapping[str, Any]) -> Lines:
 
 
 def _said(values: Mapping[str, Any]) -> Lines:
-    return [(clean(name), clean(value)) for name, value in values.items() if value is not None]
+    words = {True: "yes", False: "no"}
+    return [
+        (clean(name), words[value] if isinstance(value, bool) else clean(value))
+        for name, value in values.items()
+        if value is not None
+    ]
 
 
 def _share(value: float | None) -> str | None:

@@ -39,7 +39,7 @@ from specdec_cli.cli.bench_words import (
 )
 
 TIMES, DASH = "×", "–"
-COLOURS = 6  # classes c0 to c5 of the style sheet
+COLOURS = 10  # classes c0 to c9 of the style sheet
 
 
 def html(document: Document) -> str:

@@ -45,10 +45,19 @@ COLUMNS: dict[str, Cell] = {
     "of limit": lambda document, result: percent(result["of_oracle"]),
 }
 TEXTS = ("category", "candidate", "same text")
+SPARED = (  # from a table that is too wide, one after another
+    "drafting", "length", "limit", "first token", "of limit", "plain tok/s", "accepted",
+    "same text", "tok/s",
+)  # fmt: skip
 
 
-def markdown(document: Document) -> str:
-    """Conditions, one row for each category and candidate, a line for each candidate, notes."""
+def markdown(document: Document, width: int | None = None) -> str:
+    """Conditions, one row for each category and candidate, a line for each candidate, notes.
+
+    Args:
+        width: of a terminal: columns that would make the table wider are left out, the least
+            needed first; None keeps all of them.
+    """
     parts = ["\n".join(_header(document))]
     if document["results"]:
         cells = [
@@ -60,17 +69,28 @@ def markdown(document: Document) -> str:
             if name in TEXTS[:2] or any(row[i] != NONE for row in cells)
         ]
         names = list(COLUMNS)
-        parts.append(
-            table(
-                [names[i] for i in used],
-                [[row[i] for i in used] for row in cells],
-                [name in TEXTS for i, name in enumerate(names) if i in used],
-            )
-        )
+        parts.append(_fitting(names, cells, used, width))
         parts.append("\n".join(_summary(document)))
     if said := notes(document):
         parts.append("\n".join(f"* {escaped(note)}" for note in said))
     return "\n\n".join(parts) + "\n"
+
+
+def _fitting(
+    names: Sequence[str], cells: Sequence[Sequence[str]], used: list[int], width: int | None
+) -> str:
+    """The table with as many of the columns `used` as the width allows."""
+    left = list(SPARED)
+    while True:
+        drawn = table(
+            [names[i] for i in used],
+            [[row[i] for i in used] for row in cells],
+            [names[i] in TEXTS for i in used],
+        )
+        if width is None or not left or cell_len(drawn.partition("\n")[0]) <= width:
+            return drawn
+        dropped = left.pop(0)
+        used = [i for i in used if names[i] != dropped]
 
 
 def costs_markdown(document: Document) -> str:

@@ -41,7 +41,7 @@ class SweepFlags(TargetFlags):
     drafter: Annotated[
         str,
         option("--drafter", metavar="KINDS", panel="Speculation",
-               help="Drafters to compare: auto, model, suffix, none, as model,suffix."),
+               help="Drafters to compare: auto, model, self, suffix, none, as model,suffix."),
     ] = DrafterKind.auto  # fmt: skip
     draft_tokens: Annotated[
         str,

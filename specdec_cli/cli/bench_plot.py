@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = (".svg", ".png")
-COLOURS = ("#0067a5", "#c8500a", "#00835f", "#a4418f", "#8a6d00", "#5b6470")
+COLOURS = (
+    "#0067a5", "#c8500a", "#00835f", "#a4418f", "#8a6d00",
+    "#5b6470", "#b0003a", "#4b3fa6", "#2f7f8e", "#7a4b1e",
+)  # fmt: skip
 INK = "#1b1a18"
 MARKERS = "os^D"
 LONGEST, COLUMN = 26, 72  # characters of a name, and of the heading over one panel
@@ -70,17 +73,6 @@ def check_plot(path: Path) -> None:
         )
 
 
-def plot(document: Document, path: Path) -> None:
-    """Write the picture; the suffix says which kind.
-
-    Raises:
-        UsageError: see `check_plot`.
-        OSError: the file cannot be written.
-    """
-    check_plot(path)
-    path.write_bytes(picture(document, path.suffix.lower().removeprefix(".")))
-
-
 def picture(document: Document, kind: str) -> bytes:
     """Speed-up, acceptance, time and costs, as far as they were measured.
 
@@ -98,7 +90,7 @@ def picture(document: Document, kind: str) -> bytes:
     heights = [tall, *[3.4] * (rows - 1)]
     file = io.BytesIO()
     with rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # a name in kanji
+        warnings.simplefilter("ignore", UserWarning)  # a name in kanji, or too long to lay out
         figure = Figure(figsize=(5.2 * columns, sum(heights) + 0.7), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
         for draw, axes in zip(panels, grid.flat, strict=False):
@@ -234,15 +226,17 @@ def _legend(axes: Axes, shown: Sequence[Any] | None = None) -> None:
     """Under the panel, where it hides nothing."""
     from matplotlib.transforms import offset_copy
 
+    handles = axes.get_legend_handles_labels()[0] if shown is None else shown
+    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
     under = offset_copy(axes.transAxes, axes.get_figure(root=True), y=-34, units="points")
     axes.legend(
-        handles=axes.get_legend_handles_labels()[0] if shown is None else shown,
+        handles=handles,
         loc="upper left",
         bbox_to_anchor=(0, 0),
         bbox_transform=under,
         borderaxespad=0,
         fontsize=8,
-        ncols=4,
+        ncols=max(1, min(4, COLUMN // (longest + 6))),
         columnspacing=1.2,
     )
 

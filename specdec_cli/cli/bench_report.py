@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from specdec_cli.cli.console import Terminal
 from specdec_cli.errors import CheckFailed, SpecdecError, UsageError
 
 if TYPE_CHECKING:
-    from specdec_cli.app.bench.plan import Plan
+    from specdec_cli.app.bench.plan import Candidate
 
 Document = dict[str, Any]
 
@@ -45,7 +45,7 @@ class Report:
 
             self._before = read(flags.against)
 
-    def check_shared(self, plan: Plan) -> None:
+    def check_shared(self, candidates: Iterable[Candidate], categories: Iterable[str]) -> None:
         """Raises:
         UsageError: nothing of what will be measured is in the saved benchmark.
         """
@@ -54,11 +54,11 @@ class Report:
         known = {
             (row["drafter"], row["k"], row["accept"], row["category"])
             for row in self._before["results"]
+            if row["speedup"] is not None
         }
         wanted = {
             (candidate.drafter, candidate.k, candidate.rule, category)
-            for candidate in plan.candidates
-            for category in plan.categories
+            for candidate, category in product(candidates, categories)
         }
         if not known & wanted:
             raise UsageError(
@@ -108,7 +108,7 @@ class Report:
             part.replace(final)
             self._terminal.remark(f"wrote {path}")
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            full = failures.is_full_disk(error)
             yield UsageError(
                 f"{option} {path} was not written",
                 why="the disk is full" if full else error.strerror or str(error),
@@ -127,7 +127,8 @@ class Report:
         elif self._form is Format.jsonl:
             sys.stdout.write(jsonl(document))
         elif document["results"] or not document["cost_depths"]:
-            sys.stdout.write(markdown(document))
+            width = self._terminal.out.width if self._terminal.draws else None
+            sys.stdout.write(markdown(document, width))
         else:
             sys.stdout.write(costs_markdown(document))
         sys.stdout.flush()

@@ -42,10 +42,11 @@ def results_of(document: Document, candidate: Key) -> list[Mapping[str, Any]]:
 
 
 def label(document: Document, candidate: Key) -> str:
-    """`model k=4`; with the rule only where rules are compared."""
+    """`model k=4`, or `auto`; with the rule only where rules are compared."""
     drafter, k, accept = candidate
     rules = {entry[2] for entry in candidates(document)}
-    return clean(f"{drafter} k={k}" + (f" {accept}" if len(rules) > 1 else ""))
+    name = drafter if drafter == k == "auto" else f"{drafter} k={k}"
+    return clean(name + (f" {accept}" if len(rules) > 1 else ""))
 
 
 def drafter_words(document: Document, drafter: str) -> str:
@@ -105,6 +106,8 @@ def verdict(document: Document) -> str:
         return _cost_words(document) or "No speed-up was measured"
     ratio, bounds = best["speedup_geomean"], best["speedup_ci"]
     how = f"drafting with {drafter_words(document, best['drafter'])} {_length(best['k'])}"
+    if best["drafter"] == best["k"] == "auto":
+        how = "letting specdec choose drafts and lengths"
     kinds = _kinds(document)
     synthetic = document["conditions"]["synthetic_acceptance"]
     if synthetic is not None:
@@ -122,7 +125,8 @@ def verdict(document: Document) -> str:
             f"On this machine, plain decoding was faster: {how}, the best that was tried, "
             f"reached {ratio:.2f} of its speed ({kinds})"
         )
-    return f"On this machine, {how} made answers {ratio:.2f} times as fast ({kinds})"
+    once = "" if bounds else ", each measured once"
+    return f"On this machine, {how} made answers {ratio:.2f} times as fast ({kinds}{once})"
 
 
 def _cost_words(document: Document) -> str | None:
@@ -172,6 +176,12 @@ def notes(document: Document) -> list[str]:
     load, cores = conditions["load_average"], conditions["cores"]
     if load is not None and cores and load > BUSY * cores:
         lines.append(f"The machine was busy before the first run: load {load:.1f}, {cores} cores.")
+    stopped = {
+        f"{label(document, key(result))}, {clean(result['category'])}: {clean(result['decision'])}."
+        for result in document["results"]
+        if result["decision"].startswith("drafting stopped")
+    }
+    lines += sorted(stopped)
     for skipped in document["skipped"]:
         prompt, category = skipped["prompt"] + 1, clean(skipped["category"])
         lines.append(f"Prompt {prompt} ({category}) was left out: {clean(skipped['reason'])}.")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from specdec_cli.cli.bench_options import SweepFlags, WorkFlags, numbers
 from specdec_cli.cli.console import Terminal
-from specdec_cli.cli.loading import draft_path, prompt_ids
+from specdec_cli.cli.draft_files import draft_path, self_draft_path
+from specdec_cli.cli.loading import prompt_ids
 from specdec_cli.cli.options import DrafterKind
 from specdec_cli.cli.request_options import PromptFlags
 from specdec_cli.errors import PromptTooLong, UsageError
@@ -71,17 +72,23 @@ def find_drafts(
     terminal: Terminal, load: SweepFlags, target: Path, *, offline: bool
 ) -> dict[str, Path]:
     """By the names under which they are drafters; several are told apart by their own names."""
+    kinds = set(load.drafters)
     wanted: list[str | None] = [*dict.fromkeys(load.draft_model or ())]
-    if not {DrafterKind.auto, DrafterKind.model} & set(load.drafters):
+    found = {}
+    if {DrafterKind.auto, DrafterKind.model} & kinds:
+        names = _short([name for name in wanted if name]) if len(wanted) > 1 else ["model"]
+        for name, reference in zip(names, wanted or [None], strict=True):
+            path = draft_path(terminal, load, target, reference, offline=offline)
+            if path is not None:
+                found[name] = path
+    else:
         for reference in wanted:
             terminal.notice(f"--drafter {load.drafter}: {reference} is not loaded")
-        return {}
-    names = _short([name for name in wanted if name]) if len(wanted) > 1 else ["model"]
-    found = {}
-    for name, reference in zip(names, wanted or [None], strict=True):
-        path = draft_path(terminal, load, target, reference, offline=offline)
+    needed = DrafterKind.self in kinds
+    if needed or (DrafterKind.auto in kinds and None in load.lengths):
+        path = self_draft_path(load.model, target, needed=needed)
         if path is not None:
-            found[name] = path
+            found[DrafterKind.self.value] = path
     return found
 
 
@@ -95,15 +102,16 @@ def find_candidates(
     """
     from specdec_cli.app.bench.plan import Candidate
 
-    if DrafterKind.model in load.drafters and not drafts:
+    models = [name for name in drafts if name != DrafterKind.self]
+    if DrafterKind.model in load.drafters and not models:
         terminal.notice("no draft model for this target: give one with -md")
-    meant: dict[DrafterKind, list[str]] = {DrafterKind.model: drafts, DrafterKind.none: []}
+    meant: dict[DrafterKind, list[str]] = {DrafterKind.model: models, DrafterKind.none: []}
     found = []
     for kind in load.drafters:
         for length in load.lengths:
             names = meant.get(kind, [kind.value])
             if kind is DrafterKind.auto and length is not None:  # a length needs one source
-                names = drafts or [DrafterKind.suffix.value]
+                names = models or drafts or [DrafterKind.suffix.value]
             for name in names if length != 0 else ():
                 found += [Candidate(name, length, rule.value) for rule in load.rules]
     found = list(dict.fromkeys(found))

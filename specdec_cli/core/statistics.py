@@ -21,6 +21,7 @@ class Statistics:
         histogram: entry i counts the target passes in which i guesses were accepted.
         drafts: passes that checked a proposal.
         prompt_seconds: the target's prefill, the pass of the first round; in no other sum.
+        plain_seconds: what a plain pass would take now, where that is known.
     """
 
     tokens: int = 0
@@ -33,6 +34,7 @@ class Statistics:
     draft_seconds: float = 0.0
     target_seconds: float = 0.0
     other_seconds: float = 0.0
+    plain_seconds: float | None = None
 
     def add(self, round: Round) -> None:
         if not self.passes:
@@ -93,6 +95,13 @@ class Statistics:
     @property
     def tokens_per_pass(self) -> float | None:
         return ratio(self.tokens, self.passes)
+
+    @property
+    def predicted_speedup(self) -> float | None:
+        """Against plain decoding after the prompt, by what a plain pass costs; not measured."""
+        if self.plain_seconds is None or self.tokens < 2:
+            return None
+        return ratio((self.tokens - 1) * self.plain_seconds, self.predicted_seconds)
 
     @property
     def draft_share(self) -> float | None:

@@ -12,7 +12,12 @@ from bench_documents import bench_document, costs_document, hostile_document, nu
 
 from specdec_cli.app.bench import saved
 from specdec_cli.app.bench.comparison import compare, regressions
+from specdec_cli.app.bench.costs import Costs
+from specdec_cli.app.bench.plan import Candidate, Plan
+from specdec_cli.app.bench.planned import planned
 from specdec_cli.app.bench.saved import read
+from specdec_cli.core.cost_curve import CostCurve
+from specdec_cli.core.options import SamplingOptions
 from specdec_cli.errors import UsageError
 
 Document = dict[str, Any]
@@ -118,7 +123,7 @@ def test_other_conditions_are_named() -> None:
         "threads: 2 before, 8 now",
         "tokens an answer: 96 before, 64 now",
         "sampling temp: 0.0 before, 0.8 now",
-        "llama_cpp version: b1234 before, b9999 now",
+        "llama cpp version: b1234 before, b9999 now",
     )
 
 
@@ -127,6 +132,16 @@ def test_other_conditions_are_named() -> None:
 )
 def test_what_was_saved_is_read_back(make: Callable[[], Document]) -> None:
     assert read(write(make())) == make()
+
+
+def test_what_a_plan_computes_can_be_read_back() -> None:
+    """The writer and the reader agree on the schema, and on what may be null."""
+    conditions = bench_document()["conditions"] | {"synthetic_acceptance": 0.8}
+    plan = Plan((), (Candidate("model", 4, "coupled"),), 1, SamplingOptions(temp=0.0), 0, 96)
+    costs = Costs(128, CostCurve({1: 0.1, 8: 0.2}), {"model": CostCurve({1: 0.01, 2: 0.012})})
+    document = planned(conditions, plan, costs, 0.8)
+    path = write(document)
+    assert read(path) == json.loads(path.read_text())
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import numpy as np
 
 from specdec_cli.app.bench.conditions import conditions
 from specdec_cli.app.bench.costs import ALL_ROWS, ROWS, Costs, measure_costs
-from specdec_cli.app.bench.document import document, measured_costs, planned
+from specdec_cli.app.bench.document import document, measured_costs
 from specdec_cli.app.bench.limit import Limits, limits
 from specdec_cli.app.bench.measure import Progress, Run, measure
 from specdec_cli.app.bench.plan import Plan, Task
+from specdec_cli.app.bench.planned import SYNTHETIC, planned
 from specdec_cli.app.bench.summarise import rows
 from specdec_cli.app.session import Session
 from specdec_cli.core.pass_seconds import PassSeconds
@@ -78,7 +79,7 @@ def costs_alone(
                 why=f"passes of up to {ALL_ROWS[-1]} rows are measured there",
                 fix=f"use -c {depth + 256} or a smaller --depth",
             )
-    found = conditions(session, plan.sampling, **_asked(plan, "costs"))
+    found = conditions(session, plan.sampling, **_asked(plan, "costs") | {"max_tokens": None})
     costs: list[Costs] = []
     try:
         for number, depth in enumerate(depths):
@@ -95,8 +96,8 @@ def costs_alone(
 
 def synthetic(session: Session, plan: Plan, acceptance: float) -> Iterator[Progress | Document]:
     """`--synthetic-acceptance`: what the cost curve would give, and nothing generated."""
-    asked = {**_asked(plan, "synthetic"), "synthetic_acceptance": acceptance}
-    found = conditions(session, plan.sampling, **asked)
+    nothing = {"max_tokens": None, "repetitions": None, "synthetic_acceptance": acceptance}
+    found = conditions(session, plan.sampling, **_asked(plan, SYNTHETIC) | nothing)
     yield Progress(0, 1, None, "measuring what a pass costs")
     try:
         costs = measure_costs(session, _with_room(session, DEPTH))

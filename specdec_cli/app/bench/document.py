@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from specdec_cli.app.bench.costs import MOST_GUESSES, Costs
+from specdec_cli.app.bench.costs import Costs
 from specdec_cli.app.bench.limit import Limits
 from specdec_cli.app.bench.measure import Run
 from specdec_cli.app.bench.plan import Candidate, Plan
 from specdec_cli.app.bench.saved import SCHEMA
 from specdec_cli.app.bench.summarise import Row, per_position, rows, totals
-from specdec_cli.app.generate import AUTO
 from specdec_cli.app.report import speculation, timings, usage
-from specdec_cli.core.cost_curve import CostCurve, speedup
+from specdec_cli.core.cost_curve import CostCurve
 from specdec_cli.core.resampling import geometric_mean
 
 Gaps = Mapping[tuple[int, int], float]
@@ -36,7 +35,7 @@ def document(
     results = [_result(plan, row, limits, gaps) for row in found]
     candidates = [
         {
-            **_candidate(plan.candidates[total.candidate]),
+            **named(plan.candidates[total.candidate]),
             "speedup_geomean": total.speedup,
             "speedup_ci": total.interval,
             "worst_category": total.worst.category,
@@ -52,25 +51,12 @@ def document(
         for total in totals(plan, found)
     ]
     return {
-        **_frame(conditions, complete, costs),
+        **frame(conditions, complete, costs),
         "results": results,
-        "summary": _summary(candidates),
+        "summary": summary(candidates),
         "skipped": list(skipped),
         "runs": [_run(run) for run in runs],
     }
-
-
-def _gain(costs: Costs, candidate: Candidate, acceptance: float) -> float:
-    """With k guesses a round; `auto`: with the best number, none included, and the best draft."""
-    k = candidate.draft_tokens
-    drafts: list[CostCurve | None] = [costs.drafts.get(candidate.drafter)]
-    if candidate.drafter == AUTO and costs.drafts:
-        drafts = [*costs.drafts.values()]
-    return max(
-        speedup(costs.target, draft, length, acceptance)
-        for draft in drafts
-        for length in ([k] if k is not None else range(MOST_GUESSES + 1))
-    )
 
 
 def measured_costs(
@@ -78,56 +64,16 @@ def measured_costs(
 ) -> dict[str, Any]:
     """Cost curves alone."""
     return {
-        **_frame(conditions, complete, costs),
+        **frame(conditions, complete, costs),
         "results": [],
-        "summary": _summary([]),
+        "summary": summary([]),
         "skipped": [],
         "runs": [],
     }
 
 
-def planned(
-    conditions: Mapping[str, Any], plan: Plan, costs: Costs, acceptance: float
-) -> dict[str, Any]:
-    """What the cost curve would give at a made-up acceptance; nothing is generated."""
-    results = []
-    plain = 1 / costs.target(1)
-    for candidate in plan.candidates:
-        gain = _gain(costs, candidate, acceptance)
-        results.append(
-            {
-                "category": "synthetic",
-                **_candidate(candidate),
-                **_nothing_measured(),
-                "plain_tps": plain,
-                "tps": plain * gain,
-                "speedup": gain,
-                "draft_acceptance_rate": acceptance,
-                "decision": "computed from the measured costs, not run",
-            }
-        )
-    candidates = [
-        {
-            **{key: result[key] for key in ("drafter", "k", "accept")},
-            "speedup_geomean": result["speedup"],
-            "speedup_ci": None,
-            "worst_category": "synthetic",
-            "worst_speedup": result["speedup"],
-            "oracle_geomean": None,
-            "of_oracle": None,
-        }
-        for result in results
-    ]
-    return {
-        **_frame(conditions, True, [costs]),
-        "results": results,
-        "summary": _summary(candidates),
-        "skipped": [],
-        "runs": [],
-    }
-
-
-def _frame(conditions: Mapping[str, Any], complete: bool, costs: Sequence[Costs]) -> dict[str, Any]:
+def frame(conditions: Mapping[str, Any], complete: bool, costs: Sequence[Costs]) -> dict[str, Any]:
+    """What every document begins with."""
     depths = [_costs(of_depth) for of_depth in costs]
     return {
         "schema": SCHEMA,
@@ -138,7 +84,8 @@ def _frame(conditions: Mapping[str, Any], complete: bool, costs: Sequence[Costs]
     }
 
 
-def _summary(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The candidates over all kinds of work, and the best of them."""
     speeds = [candidate["speedup_geomean"] for candidate in candidates]
     best = max(range(len(speeds)), key=speeds.__getitem__) if speeds else None
     return {
@@ -148,7 +95,8 @@ def _summary(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _candidate(candidate: Candidate) -> dict[str, Any]:
+def named(candidate: Candidate) -> dict[str, Any]:
+    """What tells a candidate from the others."""
     return {
         "drafter": candidate.drafter,
         "k": candidate.k,
@@ -166,7 +114,7 @@ def _result(plan: Plan, row: Row, limits: Limits, gaps: Gaps) -> dict[str, Any]:
     found = row.first_difference
     return {
         "category": row.category,
-        **_candidate(candidate),
+        **named(candidate),
         "prompts": row.prompts,
         "pairs": row.pairs,
         "plain_tps": row.plain_tps,
@@ -199,16 +147,6 @@ def _result(plan: Plan, row: Row, limits: Limits, gaps: Gaps) -> dict[str, Any]:
         "of_oracle": row.tps / oracle if oracle else None,
         "decision": row.decision,
     }
-
-
-def _nothing_measured() -> dict[str, Any]:
-    names = (
-        "plain_spread", "spread", "speedup_ci", "mean_acceptance_length",
-        "acceptance_per_position", "acceptance_histogram", "draft_ms", "target_ms", "other_ms",
-        "draft_share", "first_token_ms", "plain_first_token_ms", "identical", "first_difference",
-        "oracle_tps", "oracle_speedup", "of_oracle",
-    )  # fmt: skip
-    return {"prompts": 0, "pairs": 0, **dict.fromkeys(names)}
 
 
 def _oracle(results: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
