@@ -45,8 +45,8 @@ check: install ## lint, types, and the walls between the layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: install ## acceptance of each verification rule on the default pair
-	@$(BIN)/python benchmarks/rules.py
+bench: install ## does speculation pay on this machine? (3 minutes)
+	@$(BIN)/specdec bench --quick
 
 clean: ## remove the environment and caches; models stay
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

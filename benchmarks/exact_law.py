@@ -93,6 +93,7 @@ class FixedGuess:
     """The same guess whatever came before: nearly always wrong, now and then right."""
 
     source = "fixed"
+    memoryless = True
 
     def __init__(self, token: int) -> None:
         self._token = token
@@ -153,7 +154,8 @@ def draftings(
     def drafted_by(drafter: Drafter) -> Callable[[], Drafting]:
         def drafting() -> Drafting:
             policy = FixedLength(drafter, TOKENS - 1)
-            policy.learn(Round((), NOTHING, 0, Seconds()))  # it drafts from its second round on
+            # It drafts from its second round on.
+            policy.learn(Round((), NOTHING, 0, Seconds()), lambda i: first)
             return policy
 
         return drafting

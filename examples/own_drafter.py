@@ -25,6 +25,7 @@ class ByHeart:
     """Looks the last tokens up in a text it knows, and guesses what follows there."""
 
     source = "by heart"
+    memoryless = True  # a guess depends on the tokens before it, and on nothing else
 
     def __init__(self, known: list[int]) -> None:
         self._known = known

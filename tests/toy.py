@@ -11,6 +11,7 @@ import numpy as np
 from specdec_cli.core.chance import Chance
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess, Proposal, Round
+from specdec_cli.core.verification import TargetRows
 from specdec_cli.engine.drafters import Drafter
 from specdec_cli.engine.language_model import LanguageModel, Logits
 from specdec_cli.engine.table_model import PLAIN, Rows, TableModel, random_model, random_rows
@@ -83,6 +84,7 @@ class PointDrafter:
 
     model: LanguageModel
     source: str = "point"
+    memoryless: bool = True
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         history = list(tokens)
@@ -97,6 +99,7 @@ class FixedGuess:
 
     token: int
     source: str = "fixed"
+    memoryless: bool = True
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         while True:
@@ -111,6 +114,7 @@ class Policy:
     length: int
     stop: Callable[[Guess], bool] = lambda guess: False
     decision: str = ""
+    plain_seconds: float | None = None
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         guesses: list[Guess] = []
@@ -120,5 +124,5 @@ class Policy:
                 break
         return Proposal(tuple(guesses), self.drafter.source)
 
-    def learn(self, round: Round) -> None:
+    def learn(self, round: Round, target: TargetRows) -> None:
         pass

@@ -14,13 +14,20 @@ from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.retokenization import Retokenizer
 from specdec_cli.engine.vocabulary import Intersection, intersection, match, require_same
 
+MODEL, SELF = "model", "self"  # names of a draft model, and of a low-bit copy of the target
+
 
 @dataclass(frozen=True, slots=True)
 class DraftFile:
-    """A draft to load, and the source under which its guesses are counted."""
+    """A draft to load, and the source under which its guesses are counted.
+
+    Attributes:
+        optional: nobody asked for it, so that an answer goes on without it where it fails.
+    """
 
     path: Path
-    name: str = "model"
+    name: str = MODEL
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,14 +46,18 @@ def recall(setting: Setting) -> Recalled:
     try:
         known = json.loads(file.read_text(encoding="utf-8"))
         if known["version"] != VERSION:
-            return Recalled(Experience(), "was written by another version of specdec")
+            return Recalled(
+                Experience(), "is of another version of specdec: they are measured again"
+            )
         return Recalled(Experience.from_dict(known))
     except FileNotFoundError:
         return Recalled(Experience())
     except OSError as error:
-        return Recalled(Experience(), f"cannot be read ({error.strerror})")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return Recalled(Experience(), "is damaged")
+        return Recalled(
+            Experience(), f"cannot be read ({error.strerror}): they are measured each time"
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return Recalled(Experience(), "is damaged: they are measured again")
 
 
 def keep(setting: Setting, experience: Experience) -> str:
@@ -68,7 +72,7 @@ def keep(setting: Setting, experience: Experience) -> str:
     except OSError as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        return f"cannot be written ({error.strerror})"
+        return f"cannot be kept ({error.strerror}: {file.parent}): they are measured each time"
     return ""
 
 

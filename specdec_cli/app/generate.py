@@ -62,16 +62,7 @@ class Answer:
     cached_tokens: int  # of the prompt, read from the cache
     statistics: Statistics
     first_token_seconds: float | None
-    plain_seconds: float | None  # what a plain pass would have taken, where that is known
     decision: str  # why it drafted or not
-
-    @property
-    def predicted_speedup(self) -> float | None:
-        """Against plain decoding after the prompt, by what a plain pass costs; not measured."""
-        if self.plain_seconds is None or not self.statistics.predicted_seconds:
-            return None
-        plain = (self.statistics.tokens - 1) * self.plain_seconds
-        return plain / self.statistics.predicted_seconds if plain > 0 else None
 
 
 def random_seed() -> int:
@@ -138,6 +129,7 @@ def answer(
                 if stream.stopped is not None:
                     break
             statistics.add(round)
+            statistics.plain_seconds = policy.plain_seconds
             tokens += round.emitted
             yield from events
             yield statistics
@@ -160,7 +152,6 @@ def answer(
         cached_tokens=cached,
         statistics=statistics,
         first_token_seconds=first_token,
-        plain_seconds=policy.plain_seconds,
         decision=policy.decision if session.target.can_roll_back else NO_ROLL_BACK,
     )
 

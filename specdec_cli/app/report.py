@@ -81,7 +81,7 @@ def speculation(answer: Answer) -> dict[str, Any]:
         "num_accepted_draft_tokens": statistics.accepted,
         "by_source": {name: asdict(count) for name, count in statistics.by_source.items()},
         "decision": answer.decision,
-        "predicted_speedup": answer.predicted_speedup,
+        "predicted_speedup": statistics.predicted_speedup,
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -15,12 +16,14 @@ from specdec_cli.app.draft_models import Draft, DraftFile, meaning
 from specdec_cli.app.exact import Probe
 from specdec_cli.app.experience_store import Setting, keep, recall
 from specdec_cli.core.options import SamplingOptions
-from specdec_cli.engine.drafters import Drafter, SuffixDrafter
+from specdec_cli.core.suffix import SuffixAutomaton
+from specdec_cli.engine.drafters import BETWEEN, Drafter, SuffixDrafter
+from specdec_cli.engine.gguf import read_header
 from specdec_cli.engine.llama import extra_kernels, library
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, Numerics
-from specdec_cli.errors import OutOfMemory
+from specdec_cli.errors import OutOfMemory, SpecdecError
 from specdec_cli.models.origins import fingerprint
 
 DEFAULT_CONTEXT = 8192
@@ -44,7 +47,6 @@ class LoadOptions:
     flash_attention: str = "auto"
     numerics: Numerics = FASTEST  # of the target; a draft always runs as fast as it can
     probe: Probe | None = None  # how these numerics were found, where `--exact` was asked for
-    expected: tuple[tuple[int, ...], ...] = ()  # texts that answers may repeat
     left_out: str = ""  # which draft was not loaded, and why
 
 
@@ -55,41 +57,49 @@ class Session:
         notices: what a person should know about how this pair was loaded, a line each.
         remarks: what is good to know and nothing to worry about.
         stop: set it, and the running evaluation ends at once.
+        known: texts that answers may repeat.
     """
 
+    known: SuffixAutomaton | None = None
+
     def __init__(
-        self, options: LoadOptions, *, on_progress: Callable[[float], None] | None = None
+        self,
+        options: LoadOptions,
+        *,
+        on_progress: Callable[[float], None] | None = None,
+        stop: Event | None = None,
     ) -> None:
         started = perf_counter()
         self.options = options
         self.notices: list[str] = []
         self.remarks: list[str] = []
-        self.stop = Event()
+        self.stop = stop or Event()
         self._open: list[LlamaModel | LlamaContext] = []
         options.numerics.enter()
         try:
             self.model = self._load(options.target, options.gpu_layers, on_progress)
             if self.model.crippled:
                 self.notices.append(extra_kernels.NOTICE)
-            models = [self._load_draft(file.path) for file in options.drafts]
+            models = [self._load_draft(file) for file in options.drafts]
             self.threads = options.threads or default_threads()
-            self.context_size = self._fitting_context_size(options.context_size, models)
+            loaded = [model for model in models if model is not None]
+            self.context_size = self._fitting_context_size(options.context_size, loaded)
             self.target = self._context(self.model, options.draft_tokens + 1, options.numerics)
-            self.drafts = tuple(
-                self._draft(file.name, model)
+            drafts = (
+                self._draft(file, model)
                 for file, model in zip(options.drafts, models, strict=True)
+                if model is not None
             )
+            self.drafts = tuple(draft for draft in drafts if draft is not None)
         except BaseException:
             self.close()
             raise
-        self._setting = Setting(
-            options.target, self.threads, options.gpu_layers, options.draft_gpu_layers,
-            options.flash_attention, options.numerics,
-        )  # fmt: skip
+        self._setting = setting_of(options)
         recalled = recall(self._setting)
         self.experience = recalled.experience
+        self._recall_failed = bool(recalled.problem)
         if recalled.problem:
-            self.notices.append(f"what passes cost {recalled.problem}: measured again")
+            self.notices.append(f"the record of what passes cost {recalled.problem}")
         self.load_seconds = perf_counter() - started
 
     def __enter__(self) -> Session:
@@ -103,10 +113,18 @@ class Session:
     ) -> None:
         self.close()
 
-    def remember(self) -> None:
-        """Keep what this session has learned for the next one."""
-        if self.experience.verify is not None:
-            keep(self._setting, self.experience)
+    def remember(self) -> str:
+        """Keep what this session has learned for the next one.
+
+        Returns:
+            Why that failed, in words; nothing where the reason has been told before.
+        """
+        if self.experience.verify is None:
+            return ""
+        problem = keep(self._setting, self.experience)
+        if not problem or self._recall_failed:
+            return ""
+        return f"the record of what passes cost {problem}"
 
     def close(self) -> None:
         while self._open:  # contexts before the models they belong to
@@ -146,8 +164,17 @@ class Session:
                 return draft.drafter(self.model, sampling)
         return None
 
+    @cached_property
+    def vocabulary_digest(self) -> str | None:
+        """Tells vocabularies apart; None where the file has no list of tokens."""
+        return read_header(self.options.target).vocab_digest
+
     def suffix_drafter(self) -> SuffixDrafter:
-        return SuffixDrafter(ends=self.model.vocabulary.ends, known=self.options.expected)
+        return SuffixDrafter(ends=self.model.vocabulary.ends, known=self.known)
+
+    def expect(self, texts: Iterable[Sequence[int]]) -> None:
+        """Let the suffix drafter guess from these texts too."""
+        self.known = SuffixAutomaton(token for text in texts for token in (*text, BETWEEN))
 
     def _load(
         self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None = None
@@ -159,17 +186,34 @@ class Session:
         self._open.append(model)
         return model
 
-    def _load_draft(self, path: Path) -> LlamaModel:
-        if path.samefile(self.options.target):
+    def _load_draft(self, file: DraftFile) -> LlamaModel | None:
+        """None for an optional draft that cannot be loaded."""
+        if file.path.samefile(self.options.target):
             return self.model
-        return self._load(path, self.options.draft_gpu_layers)
+        try:
+            return self._load(file.path, self.options.draft_gpu_layers)
+        except SpecdecError as error:
+            self._go_on_without(file, error)
+            return None
 
-    def _draft(self, name: str, model: LlamaModel) -> Draft:
-        known = meaning(
-            self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
-        )
-        key = fingerprint(model.path)
-        return Draft(name, key, model, self._context(model, 1, FASTEST), known)
+    def _draft(self, file: DraftFile, model: LlamaModel) -> Draft | None:
+        """None for an optional draft that cannot be used."""
+        try:
+            known = meaning(
+                self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
+            )
+            context = self._context(model, 1, FASTEST)
+            return Draft(file.name, fingerprint(model.path), model, context, known)
+        except SpecdecError as error:
+            self._go_on_without(file, error)
+            self._open.remove(model)
+            model.close()
+            return None
+
+    def _go_on_without(self, file: DraftFile, error: SpecdecError) -> None:
+        if not file.optional:
+            raise error
+        self.notices.append(f"{file.path.name} does not draft: {error.message} ({error.why})")
 
     def _context(self, model: LlamaModel, rows: int, numerics: Numerics) -> LlamaContext:
         asked, chosen = self.options.flash_attention, numerics.flash_attention
@@ -218,6 +262,14 @@ class Session:
                 f"context {wanted} is more than the {trained} tokens the model was trained for"
             )
         return wanted
+
+
+def setting_of(options: LoadOptions) -> Setting:
+    """What the costs of these models depend on."""
+    return Setting(
+        options.target, options.threads or default_threads(), options.gpu_layers,
+        options.draft_gpu_layers, options.flash_attention, options.numerics,
+    )  # fmt: skip
 
 
 def default_threads() -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from specdec_cli.app.draft_models import Draft
 from specdec_cli.app.session import NO_ROLL_BACK, SUFFIX, Session
+from specdec_cli.core.experience import Kind
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.pass_seconds import PassSeconds
-from specdec_cli.engine.adaptive import Adaptive, Source
+from specdec_cli.engine.adaptive import Adaptive
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
 from specdec_cli.engine.first_use import FirstUse
+from specdec_cli.engine.sources import Source
 
-LEAST = 1.05  # speed-up that a draft must be able to reach to be worth loading
-HOPED = 0.85  # acceptance that it is allowed for that, where its own is not better
 PASSES = (1, 2, 4, 8, 16, 32)  # rows at which an unknown draft's cost is guessed
 
 
@@ -35,12 +35,13 @@ def drafting(
         return NoDrafting(off or "draft length 0")
     if not session.target.can_roll_back:
         return NoDrafting(NO_ROLL_BACK)
+    nothing = session.options.left_out or "no draft model"
     if length is not None:
         found = session.drafter(sampling, drafter)
-        return NoDrafting("no draft model") if found is None else FixedLength(found, length)
+        return FixedLength(found, length) if found else NoDrafting(nothing)
     names = session.sources_of(drafter)
     if not names:
-        return NoDrafting("no draft model")
+        return NoDrafting(nothing)
     session.experience.next_answer()
 
     def adaptive(verify: PassSeconds) -> Adaptive:
@@ -58,10 +59,10 @@ def drafting(
 
 
 def _source(session: Session, sampling: SamplingOptions, name: str, verify: PassSeconds) -> Source:
-    kind = "greedy" if sampling.greedy else "sampled"
+    chosen = "greedy" if sampling.greedy else "sampled"
     experience = session.experience
     if name == SUFFIX:
-        known = experience.of(SUFFIX, kind, model=False)
+        known = experience.of(SUFFIX, chosen, Kind.suffix)
         return Source(session.suffix_drafter(), known)
     draft = session.draft(name)
     drafter = draft.drafter(session.model, sampling)
@@ -69,7 +70,7 @@ def _source(session: Session, sampling: SamplingOptions, name: str, verify: Pass
         experience.drafts[draft.key] = guessed_seconds(draft, session, verify)
     return Source(
         drafter,
-        experience.of(draft.key, kind, model=True),
+        experience.of(draft.key, chosen, Kind.self if name == Kind.self else Kind.model),
         experience.drafts[draft.key],
         drafter.behind,
     )

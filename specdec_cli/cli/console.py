@@ -17,7 +17,9 @@ from rich.text import Text
 from specdec_cli.cli.options import Colour, CommonFlags
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
-STYLES = {"model": Style(color="green"), "suffix": Style(color="blue")}  # accepted guesses
+STYLES = {  # of accepted guesses
+    "model": Style(color="green"), "self": Style(color="cyan"), "suffix": Style(color="blue"),
+}  # fmt: skip
 
 
 class Terminal:

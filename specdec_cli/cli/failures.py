@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -22,6 +23,10 @@ def report(error: BaseException, *, as_json: bool) -> int:
     """Print an error and return the exit code that belongs to it."""
     if os.environ.get("SPECDEC_DEBUG"):
         traceback.print_exception(error)
+    if is_full_disk(error):
+        error = SpecdecError(
+            "the output cannot be written", why="the disk is full", fix="free some space, try again"
+        )
     if not isinstance(error, SpecdecError):
         error = _as_bug(error)
     for line in (f"error: {error.message}", f"  {error.why}", f"  fix: {error.fix}"):
@@ -41,6 +46,10 @@ def as_document(error: SpecdecError) -> dict[str, Any]:
     }
 
 
+def is_full_disk(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def usage_error(error: Exception, arguments: Sequence[str]) -> UsageError:
     """Click's complaint about the command line, in our form: with the value and its origin."""
     context: typer.Context | None = getattr(error, "ctx", None)
@@ -51,6 +60,9 @@ def usage_error(error: Exception, arguments: Sequence[str]) -> UsageError:
         what, _, why = message.rstrip(".)").replace(" (", ". ").partition(". ")
         why = _lowered(why) or "the command line cannot be read that way"
         return UsageError(_lowered(what), why=why, fix=fix)
+    if type(error).__name__ == "MissingParameter":
+        name = str(parameter.name).upper()
+        return UsageError(f"{name} is missing", why="the command cannot do without it", fix=fix)
     name = next((opt for opt in parameter.opts if opt.startswith("--")), parameter.name)
     value, origin = _given(context, parameter, arguments)
     what = f"{name} cannot be {value!r}" if value is not None else f"{name} has a wrong value"

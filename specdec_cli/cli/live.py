@@ -92,13 +92,15 @@ class LiveStream:
 
 
 def live_line(statistics: Statistics) -> str:
-    """`12/16 drafts accepted (75%) · 4.10 tokens per pass · 25.3 tok/s · draft 51%`"""
+    """`12/16 drafts accepted (75%) · 4.10 tokens per pass · 25.3 tok/s, ≈1.6x plain · draft 51%`"""
     if statistics.passes < FIRST_FIGURES:
         return token_count(statistics)
     parts = [acceptance(statistics)] if statistics.drafted else []
     parts += speed(statistics)
     if statistics.drafted and statistics.draft_share is not None:
         parts.append(f"draft {statistics.draft_share:.0%}")
+    if not statistics.drafted and statistics.plain_seconds is not None:
+        parts.append("no guesses pay so far")
     return " · ".join(parts)
 
 
@@ -116,7 +118,9 @@ def speed(statistics: Statistics) -> list[str]:
     if statistics.drafted and statistics.tokens_per_pass is not None:
         parts.append(f"{statistics.tokens_per_pass:.2f} tokens per pass")
     if statistics.passes > 1 and statistics.tokens_per_second is not None:
-        parts.append(f"{statistics.tokens_per_second:.1f} tok/s")
+        gain = statistics.predicted_speedup if statistics.drafted else None
+        against = "" if gain is None else f", ≈{gain:.1f}x plain"
+        parts.append(f"{statistics.tokens_per_second:.1f} tok/s{against}")
     return parts
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdec_cli.cli.console import Terminal
+from specdec_cli.cli.draft_files import find_drafts
 from specdec_cli.cli.models import model_path
 from specdec_cli.cli.options import (
     CommonFlags,
@@ -20,25 +22,48 @@ from specdec_cli.cli.options import (
 )
 from specdec_cli.cli.request_options import PromptFlags
 from specdec_cli.core.options import SamplingOptions
-from specdec_cli.errors import SpecdecError, UsageError
+from specdec_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from specdec_cli.app.exact import Probe
-    from specdec_cli.app.session import Session
+    from specdec_cli.app.session import LoadOptions, Session
     from specdec_cli.engine.llama.numerics import Numerics
 
 
-def open_session(terminal: Terminal, common: CommonFlags, load: LoadFlags) -> Session:
-    """Find the files of a target and its draft, fetch what is missing, and load them."""
+def open_session(
+    terminal: Terminal,
+    common: CommonFlags,
+    load: LoadFlags,
+    *,
+    answer: int | None = None,
+    prompt: int = 0,
+) -> Session:
+    """Find the files of a target and its drafts, fetch what is missing, and load what may pay.
+
+    Args:
+        answer: tokens that the answer may have, where that is known.
+        prompt: tokens of the prompt, roughly.
+    """
     target = model_path(terminal, load.model, offline=common.offline)
-    suffix = load.drafter is DrafterKind.suffix and not load.plain
-    if (load.plain or suffix) and load.draft_model is not None:
-        terminal.notice(f"{load.plain or '--drafter suffix'}: {load.draft_model} is not loaded")
-    draft = None
-    if not (load.plain or suffix):
-        draft = draft_path(terminal, load, target, load.draft_model, offline=common.offline)
-    drafts = {} if draft is None else {"model": draft}
-    return load_models(terminal, common, load, target, drafts, guesses=load.most_guesses)
+    if not load.wants_draft and load.draft_model is not None:
+        reason = load.plain or f"--drafter {load.drafter}"
+        terminal.notice(f"{reason}: {load.draft_model} is not loaded")
+    found = find_drafts(terminal, load, target, offline=common.offline)
+    options = load_options(terminal, common, load, target, guesses=load.most_guesses)
+    if found:
+        from specdec_cli.app.draft_choice import choose, sources
+
+        asked = load.guesses is not None or load.drafter is not DrafterKind.auto
+        choice = choose(
+            options, found, wanted=[file.name for file in found if asked],
+            answer=answer, prompt=prompt,
+        )  # fmt: skip
+        for reason in choice.left_out:
+            terminal.remark(reason)
+        if len(choice.drafts) > 1:
+            terminal.remark(sources(choice.drafts))
+        options = replace(options, drafts=choice.drafts, left_out="; ".join(choice.left_out))
+    return load_session(terminal, options)
 
 
 def load_models(
@@ -52,7 +77,29 @@ def load_models(
 ) -> Session:
     """Load a target and its drafts by name, and say what is worth saying."""
     from specdec_cli.app.draft_models import DraftFile
-    from specdec_cli.app.session import LoadOptions, Session
+
+    options = load_options(terminal, common, flags, target, guesses=guesses)
+    files = tuple(DraftFile(path, name) for name, path in drafts.items())
+    return load_session(terminal, replace(options, drafts=files))
+
+
+def load_session(terminal: Terminal, options: LoadOptions) -> Session:
+    from specdec_cli.app.session import Session
+
+    with terminal.working(f"loading {options.target.name}"):
+        session = Session(options)
+    for notice in session.notices:
+        terminal.notice(notice)
+    for remark in session.remarks:
+        terminal.remark(remark)
+    return session
+
+
+def load_options(
+    terminal: Terminal, common: CommonFlags, flags: TargetFlags, target: Path, *, guesses: int
+) -> LoadOptions:
+    """How to load a target, without drafts so far; with `--exact` the kernels are found here."""
+    from specdec_cli.app.session import LoadOptions
     from specdec_cli.engine.llama import library
     from specdec_cli.engine.llama.numerics import FASTEST
 
@@ -67,9 +114,8 @@ def load_models(
     probe, numerics = None, FASTEST
     if flags.wants_exact:
         probe, numerics = _exact(terminal, flags, target, gpu_layers, guesses)
-    options = LoadOptions(
+    return LoadOptions(
         target=target,
-        drafts=tuple(DraftFile(path, name) for name, path in drafts.items()),
         cross_vocab=flags.cross_vocab,
         draft_tokens=guesses,
         context_size=flags.ctx_size,
@@ -81,13 +127,6 @@ def load_models(
         numerics=numerics,
         probe=probe,
     )
-    with terminal.working(f"loading {target.name}"):
-        session = Session(options)
-    for notice in session.notices:
-        terminal.notice(notice)
-    for remark in session.remarks:
-        terminal.remark(remark)
-    return session
 
 
 def prompt_ids(terminal: Terminal, session: Session, prompt: str, flags: PromptFlags) -> list[int]:
@@ -150,23 +189,3 @@ def _exact(
     else:
         terminal.remark(probe.words())
     return probe, numerics
-
-
-def draft_path(
-    terminal: Terminal, load: TargetFlags, target: Path, wanted: str | None, *, offline: bool
-) -> Path | None:
-    """The draft that was asked for, or the one that fits; None with a notice where none does."""
-    if wanted is not None:
-        return model_path(terminal, wanted, offline=offline)
-    from specdec_cli.models.pairing import partner
-
-    found = partner(target, load.model)
-    if found is None:
-        return None  # the line after the answer says so
-    if isinstance(found, Path):
-        return found
-    try:
-        return model_path(terminal, found.reference, offline=offline)
-    except SpecdecError as error:  # nobody asked for this draft by name: go on without
-        terminal.notice(f"no draft, plain decoding: {error.message}")
-        return None

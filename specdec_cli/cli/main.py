@@ -10,9 +10,10 @@ import typer
 from typer.exceptions import TyperException
 
 from specdec_cli import __version__
-from specdec_cli.cli import bench, config, failures, models, run, verify
+from specdec_cli.cli import bench, config, draft, failures, memory, models, run, tune, verify
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.options import CommonFlags
+from specdec_cli.cli.settings import pass_on
 
 app = typer.Typer(
     name="specdec",
@@ -22,9 +23,12 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("verify")(verify.verify)
+app.command("tune")(tune.tune)
 app.command("pull")(models.pull)
 app.command("list")(models.list_models)
 app.add_typer(bench.app, name="bench")
+app.add_typer(draft.app, name="draft")
+app.add_typer(memory.app, name="memory")
 app.add_typer(config.app, name="config")
 
 
@@ -49,11 +53,7 @@ def root(
     if context.invoked_subcommand is None:
         print(context.get_help())  # noqa: T201
         raise typer.Exit
-    context.obj = {
-        name: value
-        for name, value in vars(common).items()
-        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
-    }
+    pass_on(context, common)
 
 
 def run_command(arguments: list[str]) -> int:
@@ -73,11 +73,18 @@ def run_command(arguments: list[str]) -> int:
             return 0
         return failures.report(failures.usage_error(error, arguments), as_json=_as_json(arguments))
     except Exception as error:  # a SpecdecError, or a bug
+        if failures.is_full_disk(error):
+            _give_up_stdout()
         if not _pipe_closed(error):
             return failures.report(error, as_json=_as_json(arguments))
     # The reader has gone: there is nothing to say, and nobody to say it to.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _give_up_stdout()
     return failures.CLOSED_PIPE
+
+
+def _give_up_stdout() -> None:
+    """What is still in its buffer goes nowhere, and no error comes of it at the very end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _pipe_closed(error: BaseException | None) -> bool:

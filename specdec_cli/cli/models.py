@@ -45,6 +45,7 @@ def pull(
 def list_models(common: CommonFlags) -> None:
     """Models on this machine, and those that `specdec pull` knows by name."""
     from specdec_cli.models.catalog import catalog
+    from specdec_cli.models.pairing import drafts_for, is_self_draft
     from specdec_cli.models.store import installed
 
     terminal = Terminal(common)
@@ -56,14 +57,15 @@ def list_models(common: CommonFlags) -> None:
             [
                 {
                     "name": model.reference, "path": str(model.path), "size": model.size,
-                    "source": model.source, "draft_for": list(model.draft_for),
+                    "source": model.source, "draft_for": list(drafts_for(model)),
+                    "self_draft": is_self_draft(model.path),
                 }
                 for model in here
             ]
             + [
                 {
                     "name": model.name, "path": None, "size": model.size,
-                    "source": None, "draft_for": [],
+                    "source": None, "draft_for": [], "self_draft": False,
                 }
                 for model in missing
             ]
@@ -74,7 +76,7 @@ def list_models(common: CommonFlags) -> None:
         table.add_column(heading, justify="right" if heading == "SIZE" else "left", no_wrap=True)
     for model in here:
         table.add_row(
-            model.reference, human_size(model.size), model.source, ", ".join(model.draft_for),
+            model.reference, human_size(model.size), model.source, ", ".join(drafts_for(model)),
         )  # fmt: skip
     for known in missing:
         table.add_row(known.name, human_size(known.size), f"specdec pull {known.name}", "")

@@ -28,6 +28,7 @@ class Colour(StrEnum):
 class DrafterKind(StrEnum):
     auto = "auto"
     model = "model"
+    self = "self"
     suffix = "suffix"
     none = "none"
 
@@ -188,8 +189,8 @@ class LoadFlags(TargetFlags):
     drafter: Annotated[
         DrafterKind,
         option("--drafter", metavar="KIND", panel="Speculation",
-               help="Where guesses come from: model (a draft), suffix (the text's own "
-                    "repetitions), none, or auto (a model, if there is one)."),
+               help="Where guesses come from: model (a draft), self (a low-bit copy of the "
+                    "target), suffix (the text's own repetitions), none, or auto (all there are)."),
     ] = DrafterKind.auto  # fmt: skip
     draft_tokens: Annotated[
         str,
@@ -210,6 +211,11 @@ class LoadFlags(TargetFlags):
                help="Verification rule: coupled (one seed, one text), rejection, or block "
                     "(both keep the distribution)."),
     ] = RuleName.coupled  # fmt: skip
+
+    @property
+    def wants_draft(self) -> bool:
+        """May a model guess, and not the text alone?"""
+        return not self.plain and self.drafter is not DrafterKind.suffix
 
     @property
     def guesses(self) -> int | None:

@@ -12,6 +12,7 @@ import typer
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
+from specdec_cli.cli.known_texts import KnownTextFlags, KnownTexts
 from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed, token_count
 from specdec_cli.cli.loading import check_together, open_session, prompt_ids
 from specdec_cli.cli.options import CommonFlags, LoadFlags, option
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from specdec_cli.app.generate import Answer, AnswerOptions
     from specdec_cli.app.session import Session
 
+CHARACTERS = 4  # of a prompt for each of its tokens, roughly
 CODE_BLOCK = re.compile(r"^```[^\n]*\n(.*?)(?:^```|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -63,6 +65,7 @@ def run(
     ] = None,
     text: PromptFlags,
     load: LoadFlags,
+    known: KnownTextFlags,
     sampling: SamplingFlags,
     length: LengthFlags,
     show: Annotated[
@@ -95,6 +98,7 @@ def run(
     terminal = Terminal(common)
     if notice:
         terminal.notice(notice)
+    texts = KnownTexts.read(terminal, known, load)
 
     from specdec_cli.app.generate import AnswerOptions
 
@@ -108,8 +112,18 @@ def run(
         stops=tuple(stop for stop in length.stop or () if stop),
         ignore_eos=length.ignore_eos,
     )
-    with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:
+    with (
+        open_session(
+            terminal,
+            common,
+            load,
+            answer=options.max_tokens,
+            prompt=len(wanted) // CHARACTERS,
+        ) as session,
+        stop_on_signals(session.stop) as signals,
+    ):
         ids = prompt_ids(terminal, session, wanted, text)
+        texts.give(terminal, session)
         output = _Output(terminal, colours=show is Show.accepted, jsonl=jsonl, extract=extract)
         if compare:
             from specdec_cli.app.compare import warm_up
@@ -118,8 +132,11 @@ def run(
         answer = output.stream(session, ids, options, load.plain)
         if not common.json:
             terminal.remark(summary(answer, options))
+        texts.keep(terminal, session, answer.tokens)
         if compare and answer.finish != "interrupted":
             _compare(terminal, session, ids, options, answer)
+        if problem := session.remember():
+            terminal.notice(problem)
     exit_if_stopped(signals)
 
 

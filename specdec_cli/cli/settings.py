@@ -29,6 +29,16 @@ def load_settings(context: typer.Context, profile: str | None) -> str | None:
     return profile
 
 
+def pass_on(context: typer.Context, flags: object) -> None:
+    """Flags that stand before the name of a command are that command's as well."""
+    given = {
+        name: value
+        for name, value in vars(flags).items()
+        if (source := context.get_parameter_source(name)) and source.name == "COMMANDLINE"
+    }
+    context.obj = {**(context.obj or {}), **given}
+
+
 def configurable(context: typer.Context) -> dict[str, str]:
     """Configuration key -> parameter name, for the options of this command."""
     keys = {}

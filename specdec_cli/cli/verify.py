@@ -98,7 +98,8 @@ def verify(
         seed=max(0, sampling.seed),
         seeds=seeds,
     )
-    with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:
+    fixed = replace(load, draft_tokens=str(options.draft_tokens), draft_tokens_alias=None)
+    with open_session(terminal, common, fixed) as session, stop_on_signals(session.stop) as signals:
         ids = [
             prompt_ids(
                 terminal, session, entry.prompt, replace(text, system=entry.system or text.system)

@@ -12,7 +12,7 @@ from specdec_cli.core.chance import Chance
 from specdec_cli.core.distribution import Distribution, Ids, Row, distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess
-from specdec_cli.core.suffix import SuffixAutomaton
+from specdec_cli.core.suffix import SuffixAutomaton, Trail
 from specdec_cli.engine.language_model import LanguageModel
 from specdec_cli.engine.retokenization import Retokenizer
 from specdec_cli.engine.vocabulary import Intersection
@@ -168,42 +168,42 @@ class SuffixDrafter:
     Its confidence grows with the length of the match, which every guess that stands makes longer.
 
     Args:
-        known: texts that the answer may repeat, although they are not in the prompt.
+        known: texts that the answer may repeat, although they are not in the prompt, with BETWEEN
+            after each.
     """
 
     source = "suffix"
     memoryless = False  # it follows the match that the text had before the first guess
 
     def __init__(
-        self,
-        *,
-        ends: frozenset[int],
-        min_match: int = 2,
-        known: Sequence[Sequence[int]] = (),
+        self, *, ends: frozenset[int], min_match: int = 2, known: SuffixAutomaton | None = None
     ) -> None:
         self._ends = ends
         self._min_match = min_match  # one common token says too little
-        self._known = [token for text in known for token in (*text, BETWEEN)]
-        self._automaton = SuffixAutomaton(self._known)
-        self._read: list[int] = []
+        self._known = known or SuffixAutomaton()
+        self._start()
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         self._follow(tokens)
-        match = self._automaton.match
-        if match < self._min_match:
+        own, known = self._own, self._trail
+        longest = known if known.match > own.match else own
+        if longest.match < self._min_match:
             return
-        for length, token in enumerate(self._automaton.continuation(), match):
+        for length, token in enumerate(longest.continuation(), longest.match):
             if token == BETWEEN:
                 return
             yield Guess(token, confidence=length / (length + 1))
             if token in self._ends:
                 return
 
+    def _start(self) -> None:
+        self._own, self._trail = SuffixAutomaton(), Trail(self._known)
+
     def _follow(self, tokens: Sequence[int]) -> None:
         """Read what is new; another conversation is read from its beginning."""
-        done = len(self._read)
-        if list(tokens[:done]) != self._read:
-            self._automaton, self._read, done = SuffixAutomaton(self._known), [], 0
-        new = tokens[done:]
-        self._automaton.extend(new)
-        self._read += new
+        done = len(self._own.tokens)
+        if list(tokens[:done]) != self._own.tokens:
+            self._start()
+            done = 0
+        self._own.extend(tokens[done:])
+        self._trail.extend(tokens[done:])

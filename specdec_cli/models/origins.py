@@ -27,6 +27,7 @@ class Origin:
         source_type: its quantisation, for example `Q4_K_M`.
         type: the quantisation of this file.
         source_origin: what that file was made from in its turn, in words.
+        draft_of: fingerprint of the model that it is the self draft of.
     """
 
     source: str
@@ -34,6 +35,7 @@ class Origin:
     source_type: str
     type: str
     source_origin: str | None = None
+    draft_of: str | None = None
 
     def words(self) -> str:
         source = ", ".join(filter(None, (self.source_type, self.source_origin)))
@@ -48,13 +50,13 @@ class Origin:
 
 def record(path: Path, origin: Origin) -> None:
     """Keep the origin beside the file."""
-    _note(path).write_text(json.dumps(asdict(origin), indent=1) + "\n", encoding="utf-8")
+    note_of(path).write_text(json.dumps(asdict(origin), indent=1) + "\n", encoding="utf-8")
 
 
 def origin(path: Path) -> Origin | None:
     """What was recorded; None for a file from elsewhere, or a note that cannot be read."""
     try:
-        return Origin(**json.loads(_note(path).read_text(encoding="utf-8")))
+        return Origin(**json.loads(note_of(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -88,5 +90,5 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _note(path: Path) -> Path:
+def note_of(path: Path) -> Path:
     return path.with_name(path.name + ".origin.json")

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from specdec_cli.engine.gguf import GGUFHeader, read_header
 from specdec_cli.errors import ModelFileError
 from specdec_cli.models.catalog import CatalogModel, catalog, recognise
+from specdec_cli.models.origins import Origin, fingerprint, origin
 from specdec_cli.models.references import Missing, local_copy
-from specdec_cli.models.store import installed
+from specdec_cli.models.store import LocalModel, gguf_files, installed, models_directory
+
+
+@dataclass(frozen=True, slots=True)
+class SelfDraft:
+    """A low-bit copy that was made to draft for its own source."""
+
+    path: Path
+    size: int  # bytes
+    origin: Origin
 
 
 def partner(target_path: Path, target_reference: str) -> Path | Missing | None:
@@ -26,20 +38,54 @@ def partner(target_path: Path, target_reference: str) -> Path | Missing | None:
 
 
 def smallest_compatible(target: Path) -> Path | None:
+    return next(compatible(target), None)
+
+
+def compatible(target: Path) -> Iterator[Path]:
+    """Installed models that can draft for a target, the smallest first; no copies of itself."""
     digest = read_header(target).vocab_digest
     if digest is None:
-        return None
+        return
     limit = target.stat().st_size // 2
     for candidate in sorted(installed(), key=lambda model: model.size):
         if candidate.size > limit:
             break
+        if is_self_draft(candidate.path):
+            continue
         try:
             header = read_header(candidate.path)
         except ModelFileError:
             continue  # damaged, or half of a split model: not a draft, and not this run's concern
         if header.vocab_digest == digest and writes_text(header):
-            return candidate.path
-    return None
+            yield candidate.path
+
+
+def self_draft(target: Path) -> Path | None:
+    """The low-bit copy that was made of a target to draft for it, the newest of several."""
+    own = fingerprint(target)
+    made = [draft.path for draft in self_drafts() if draft.origin.draft_of == own]
+    return max(made, key=lambda path: (path.stat().st_mtime_ns, path.name), default=None)
+
+
+def self_drafts() -> Iterator[SelfDraft]:
+    """All of them, whatever they were made of."""
+    for path, size in gguf_files(models_directory()):
+        made = origin(path)
+        if made is not None and made.draft_of is not None:
+            yield SelfDraft(path, size, made)
+
+
+def is_self_draft(path: Path) -> bool:
+    made = origin(path)
+    return made is not None and made.draft_of is not None
+
+
+def drafts_for(model: LocalModel) -> tuple[str, ...]:
+    """What a model drafts for, by name: targets of the catalog, or the file it is a copy of."""
+    made = origin(model.path)
+    if made is not None and made.draft_of is not None:
+        return (made.source,)
+    return model.draft_for
 
 
 def catalog_model(path: Path, reference: str) -> CatalogModel | None:

@@ -22,6 +22,13 @@ def quant_of(file: str) -> str | None:
     return found[-1].upper() if found else None
 
 
+def bits_of(quant: str) -> int | None:
+    """Bits of most weights, by a quantisation's name; None where the name does not say."""
+    if found := re.search(r"(?<![A-Z])(?:I?Q|B?F|TQ|(?:MX|NV)FP)(\d+)", quant.upper()):
+        return int(found[1])
+    return None
+
+
 def models_among(files: Iterable[str]) -> list[str]:
     """The language models among a repository's files; the first part stands for a split one."""
     return sorted(file for file in files if file.endswith(".gguf") and is_model(file))

@@ -14,7 +14,7 @@ from specdec_cli.core.chance import Chance, SharedNoise
 from specdec_cli.core.distribution import Distribution
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.rounds import Guess, Proposal, Round
-from specdec_cli.core.verification import RULES
+from specdec_cli.core.verification import RULES, TargetRows
 from specdec_cli.engine.decoding import DecodeOptions, decode
 from specdec_cli.engine.drafters import ModelDrafter, SuffixDrafter
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
@@ -36,6 +36,7 @@ class RandomLength:
     """As many guesses as a dice of its own says: no number of the answer's is touched."""
 
     decision = ""
+    plain_seconds = None
 
     def __init__(self, drafter: ModelDrafter) -> None:
         self._drafter = drafter
@@ -45,7 +46,7 @@ class RandomLength:
         length = min(int(self._dice.integers(0, 6)), limit)
         return Proposal(tuple(islice(self._drafter.draft(tokens, chance), length)), "model")
 
-    def learn(self, round: Round) -> None:
+    def learn(self, round: Round, target: TargetRows) -> None:
         pass
 
 
@@ -53,6 +54,7 @@ class Clairvoyant:
     """Tries other tokens than its own draw and looks at the value: `coupled` does not care."""
 
     source = "model"
+    memoryless = True
 
     def draft(self, tokens: Sequence[int], chance: Chance) -> Iterator[Guess]:
         for position in range(len(tokens), len(tokens) + 9):

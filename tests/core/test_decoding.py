@@ -31,7 +31,7 @@ from toy import (
 
 from specdec_cli.core.chance import Chance
 from specdec_cli.core.rounds import Round
-from specdec_cli.core.verification import RULES
+from specdec_cli.core.verification import RULES, TargetRows
 from specdec_cli.engine.decoding import DecodeOptions, decode
 from specdec_cli.engine.drafters import Drafter, ModelDrafter, SuffixDrafter
 from specdec_cli.engine.drafting import FixedLength, NoDrafting
@@ -166,7 +166,7 @@ class Remembers(NoDrafting):
         self.seen.append(list(tokens))
         return self._policy.propose(tokens, limit, chance)
 
-    def learn(self, round: Round) -> None:
+    def learn(self, round: Round, target: TargetRows) -> None:
         self.rounds.append(round)
 
 

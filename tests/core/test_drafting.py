@@ -82,6 +82,7 @@ def test_other_errors_of_a_draft_are_not_swallowed(error: Exception) -> None:
 
 class Endless:
     source = "endless"
+    memoryless = True
 
     def __init__(self) -> None:
         self.pulled = 0

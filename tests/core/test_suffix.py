@@ -7,7 +7,7 @@ from itertools import islice
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specdec_cli.core.suffix import SuffixAutomaton
+from specdec_cli.core.suffix import SuffixAutomaton, Trail
 
 AHEAD = 5
 
@@ -46,3 +46,26 @@ def test_every_prefix_of_a_text_matches_the_slow_search(some: list[int], more: l
 def test_a_loop_is_continued_as_a_loop() -> None:
     automaton = SuffixAutomaton([1, 2, 3] * 4)
     assert list(islice(automaton.continuation(), 7)) == [1, 2, 3, 1, 2, 3, 1]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(0, 3), max_size=40))
+def test_a_trail_through_another_text_matches_the_slow_search(
+    other: list[int], text: list[int]
+) -> None:
+    trail = Trail(SuffixAutomaton(other))
+    for end in range(1, len(text) + 1):
+        trail.extend(text[end - 1 : end])
+        size, continuations = search_other(other, text[:end])
+        assert trail.match == size
+        assert list(trail.continuation()) in continuations
+
+
+def search_other(other: list[int], text: list[int]) -> tuple[int, list[list[int]]]:
+    """Longest suffix of the text that stands in the other one, and what follows its places."""
+    for size in range(min(len(text), len(other)), 0, -1):
+        tail = text[-size:]
+        ends = [e for e in range(size, len(other) + 1) if other[e - size : e] == tail]
+        if ends:
+            return size, [other[end:] for end in ends]
+    return 0, [[]]

@@ -33,7 +33,7 @@ def test_quiet_leaves_stderr_empty(specdec: Specdec, model: Model) -> None:
 
 def test_the_final_line_counts_drafts_and_names_the_seed(specdec: Specdec, model: Model) -> None:
     ran = specdec(
-        "run", "-m", model("story"), "-md", model("draft"), "-n", "20", "-s", "5", "hello"
+        "run", "-m", model("story"), "-md", model("draft"), "-k", 4, "-n", 20, "-s", 5, "hello"
     )
     assert "drafts accepted" in ran.err
     assert "tokens per pass" in ran.err
@@ -51,7 +51,8 @@ def test_an_answer_of_no_tokens_is_empty(specdec: Specdec, model: Model) -> None
 def test_an_answer_has_exactly_as_many_tokens_as_it_may(
     specdec: Specdec, model: Model, count: int
 ) -> None:
-    ran = specdec("run", "-m", model("story"), "-md", model("draft"), "-n", count, "hello")
+    pair = ["-m", model("story"), "-md", model("draft"), "-k", 4]
+    ran = specdec("run", *pair, "-n", count, "hello")
     assert ran.out == words(count) + "\n"
 
 
@@ -59,7 +60,7 @@ def test_an_answer_has_exactly_as_many_tokens_as_it_may(
 def test_a_stop_text_and_what_follows_it_is_not_shown(
     specdec: Specdec, model: Model, draft: str | None
 ) -> None:
-    drafting = ["-md", model(draft)] if draft else ["--no-draft"]
+    drafting = ["-md", model(draft), "-k", 4] if draft else ["--no-draft"]
     arguments = ["run", "-m", model("story"), *drafting, "--stop", "w11 w1", "--stop", "nope"]
     assert specdec(*arguments, "hello").out == words(11) + " \n"
     document = specdec(*arguments, "--json", "hello").json
@@ -154,7 +155,7 @@ def test_plain_and_drafted_answers_have_the_same_tokens(specdec: Specdec, smollm
     for sampling in (["--greedy"], ["--temp", "0.8", "-s", "11"]):
         arguments = ["run", "-m", smollm2, "-n", "24", "--json", *sampling, "Name three fruits."]
         plain = specdec(*arguments, "--no-draft").json
-        drafted = specdec(*arguments, "-md", smollm2, "--drafter", "model").json
+        drafted = specdec(*arguments, "-md", smollm2, "--drafter", "model", "-k", 4).json
         assert drafted["tokens"] == plain["tokens"]
         assert drafted["speculative_decoding"]["num_accepted_draft_tokens"] > 10
         assert plain["speculative_decoding"]["num_draft_tokens"] == 0
@@ -185,14 +186,15 @@ def test_a_recurrent_target_answers_without_a_draft_and_says_so(
 
 
 def test_a_recurrent_draft_still_gives_the_targets_answer(specdec: Specdec, model: Model) -> None:
-    ran = specdec("run", "-m", model("story"), "-md", model("mamba"), "-n", "20", "hello")
+    pair = ["-m", model("story"), "-md", model("mamba"), "-k", 4]
+    ran = specdec("run", *pair, "-n", "20", "hello")
     assert ran.out == words(20) + "\n"
 
 
 def test_compare_says_which_was_faster_and_that_the_text_is_the_same(
     specdec: Specdec, model: Model
 ) -> None:
-    pair = ["-m", model("story"), "-md", model("draft")]
+    pair = ["-m", model("story"), "-md", model("draft"), "-k", 4]
     ran = specdec("run", *pair, "-n", "20", "--greedy", "--compare", "hello")
     assert ran.out == words(20) + "\n"
     assert "same text" in ran.err

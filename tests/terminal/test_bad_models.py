@@ -82,7 +82,7 @@ def test_a_draft_with_another_vocabulary(specdec: Specdec, model: Model) -> None
 def test_a_draft_with_one_token_of_another_meaning_changes_nothing(
     specdec: Specdec, model: Model
 ) -> None:
-    pair = ["-m", model("story"), "-md", model("renamed"), "--drafter", "model"]
+    pair = ["-m", model("story"), "-md", model("renamed"), "--drafter", "model", "-k", 4]
     ran = specdec("run", *pair, "-n", 45, "--json", "hello")
     assert ran.json["text"].endswith(" w37 w38 w39 w0 w1 w2 w3 w4")
     assert ran.json["speculative_decoding"]["num_accepted_draft_tokens"] > 20

@@ -29,14 +29,14 @@ def shown(specdec: Specdec, key: str, *arguments: str, **more: object) -> tuple[
 def test_the_stronger_source_wins_and_is_named(specdec: Specdec, user_file: Path) -> None:
     assert shown(specdec, "draft-tokens")[1] == "built-in"
     user_file.write_text("draft-tokens = 5\n")
-    assert shown(specdec, "draft-tokens") == (5, str(user_file))
+    assert shown(specdec, "draft-tokens") == ("5", str(user_file))
     LOCAL.write_text("draft-tokens = 6\n")
-    assert shown(specdec, "draft-tokens") == (6, "specdec.toml")
+    assert shown(specdec, "draft-tokens") == ("6", "specdec.toml")
     variable = {"SPECDEC_DRAFT_TOKENS": "7"}
     value, source = shown(specdec, "draft-tokens", env=variable)
-    assert value == 7
+    assert value == "7"
     assert "SPECDEC_DRAFT_TOKENS" in source
-    assert shown(specdec, "draft-tokens", "-k", "8", env=variable) == (8, "command line")
+    assert shown(specdec, "draft-tokens", "-k", "8", env=variable) == ("8", "command line")
 
 
 def test_files_are_merged_key_by_key(specdec: Specdec, user_file: Path) -> None:
@@ -124,15 +124,15 @@ def test_a_bad_value_is_wrong_usage(
 def test_a_bad_value_in_a_file_names_the_file(
     specdec: Specdec, model: Callable[[str], Path]
 ) -> None:
-    LOCAL.write_text("draft-tokens = 65\n")
+    LOCAL.write_text("batch-size = 0\n")
     specdec("run", "-m", model("tale"), "hi").failed(2, "specdec.toml")
 
 
 def test_a_bad_value_in_the_environment_names_the_variable(
     specdec: Specdec, model: Callable[[str], Path]
 ) -> None:
-    ran = specdec("run", "-m", model("tale"), "hi", env={"SPECDEC_DRAFT_TOKENS": "many"})
-    ran.failed(2, "SPECDEC_DRAFT_TOKENS")
+    ran = specdec("run", "-m", model("tale"), "hi", env={"SPECDEC_BATCH_SIZE": "many"})
+    ran.failed(2, "SPECDEC_BATCH_SIZE")
 
 
 def test_a_file_that_is_not_utf8_is_wrong_usage(specdec: Specdec) -> None:

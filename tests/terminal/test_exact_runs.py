@@ -17,7 +17,7 @@ def test_an_exact_answer_is_the_same_with_any_draft_and_chunking(
 ) -> None:
     arguments = ["run", "--exact", "-m", smollm2, "-n", 20, "-s", 5, "-k", 6, "--json", "A fruit?"]
     plain = specdec(*arguments, "--no-draft").json["tokens"]
-    drafted = specdec(*arguments, "-md", smollm2, "--drafter", "model", "-b", 12).json
+    drafted = specdec(*arguments, "-md", smollm2, "--drafter", "model", "-k", 4, "-b", 12).json
     assert drafted["tokens"] == plain
     assert drafted["speculative_decoding"]["num_accepted_draft_tokens"]
     assert specdec(*arguments, "--drafter", "suffix").json["tokens"] == plain

@@ -33,17 +33,18 @@ PARAMS = {
     "ignore_eos", "ctx_size", "batch_size", "threads",
 }  # fmt: skip
 CASES: dict[str, list[object]] = {
-    "drafted": ["-md", "draft", "-n", 40],
+    "drafted": ["-md", "draft", "-k", 4, "-n", 40],
+    "as many as pay": ["-md", "draft", "-n", 120],
     "one guess": ["-md", "draft", "-k", 1, "-n", 17],
     "many guesses": ["-md", "draft", "-k", 16, "-n", 60],
     "plain": ["--no-draft", "-n", 9],
     "no guesses": ["-md", "draft", "-k", 0, "-n", 9],
     "nothing": ["-md", "draft", "-n", 0],
     "one token": ["-md", "draft", "-n", 1],
-    "stop in a round": ["-md", "draft", "--stop", "w12", "-n", 60],
-    "full context": ["-md", "draft", "-c", 64],
-    "a useless draft": ["-md", "random-draft", "-n", 20],
-    "its own draft": ["-md", "story", "-n", 33, "--temp", 2],
+    "stop in a round": ["-md", "draft", "-k", 4, "--stop", "w12", "-n", 60],
+    "full context": ["-md", "draft", "-k", 4, "-c", 64],
+    "a useless draft": ["-md", "random-draft", "-k", 4, "-n", 20],
+    "its own draft": ["-md", "story", "-k", 4, "-n", 33, "--temp", 2],
 }
 
 

@@ -28,20 +28,25 @@ def quantize(source: Path, output: Path, type: str, *, threads: int = 0) -> None
     params.ftype = TYPES[type]
     params.nthread = threads
     params.allow_requantize = True
-    part = output.with_name(output.name + ".part")
+    part = part_of(output)
     library.clear_log()
     try:
         code = llama_cpp.llama_model_quantize(os.fsencode(source), os.fsencode(part), params)
         if code != 0:
-            raise _failed(output, library.last_error() or f"its quantiser gave {code}")
+            raise failed(output, library.last_error() or f"its quantiser gave {code}")
         part.replace(output)
     except OSError as error:
-        raise _failed(output, error.strerror or str(error)) from error
+        raise failed(output, error.strerror or str(error)) from error
     finally:
         part.unlink(missing_ok=True)
 
 
-def _failed(output: Path, why: str) -> ModelFileError:
+def part_of(output: Path) -> Path:
+    """Where the file grows until it is complete."""
+    return output.with_name(output.name + ".part")
+
+
+def failed(output: Path, why: str) -> ModelFileError:
     return ModelFileError(
         f"llama.cpp could not make {output.name}",
         why=why,
