@@ -60,7 +60,7 @@ def choose(
     worthy, left_out = [], []
     for file in found:
         reason = ""
-        if file.name not in wanted:
+        if file.name not in wanted and file.path.is_file():  # what is not, the load will name
             loading = file.path.stat().st_size / LOADED
             reason = worth_loading(
                 experience, fingerprint(file.path), answer, prompt, loading=loading
