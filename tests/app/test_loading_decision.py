@@ -50,7 +50,7 @@ def test_a_draft_that_pays_is_loaded_and_one_that_cannot_is_not() -> None:
 
 def test_a_better_record_than_hoped_for_counts() -> None:
     """With 85 % right this draft gains nothing, with 99 % it does."""
-    slow = dict.fromkeys((1, 32), 0.05)
+    slow = dict.fromkeys((1, 32), 0.07)
     experience = known(CHEAP, slow)
     assert worth_loading(experience, "draft", None, 10) != ""
     record = experience.of("draft", "greedy", Kind.self)
