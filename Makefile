@@ -45,7 +45,7 @@ check: install ## lint, types, and the walls between the layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: install ## does speculation pay on this machine? (3 minutes)
+bench: install ## does speculation pay on this machine? (a few minutes)
 	@$(BIN)/specdec bench --quick
 
 clean: ## remove the environment and caches; models stay
