@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from specdec_cli.app.chat.conversation import Conversation
-from specdec_cli.app.chat.events import Event, NotSaved, Notice, Proposed
+from specdec_cli.app.chat.events import Event, Notice, NotSaved, Proposed
 from specdec_cli.app.chat.prompt_cache import PromptCache
 from specdec_cli.app.chat.store import Store
 from specdec_cli.app.chat.totals import Totals
