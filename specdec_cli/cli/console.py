@@ -58,6 +58,10 @@ class Terminal:
         if not self.quiet:
             _plain(self.err, text, "dim")
 
+    def report(self, text: str) -> None:
+        """What was asked for in the middle of a chat, where stdout is for answers."""
+        _plain(self.err, text)
+
     def line(self, text: str) -> None:
         """A line of a report, on stdout."""
         _plain(self.out, text)
@@ -79,6 +83,11 @@ class Terminal:
 
     def faint(self, text: str) -> str:
         return self._styled(text, FAINT)
+
+    def colour(self) -> bool:
+        """Colours from now on, whatever NO_COLOR says; False where there can be none."""
+        self.out.no_color = False
+        return self.fades
 
     @property
     def fades(self) -> bool:

@@ -66,7 +66,7 @@ class LiveStream:
     def ghost(self, text: str) -> None:
         """Show text that has been drafted and not been checked; the next text replaces it."""
         if self._under_text and self._terminal.fades:
-            self._ghost = harmless(text)
+            self._ghost = harmless(text).expandtabs(TAB)
             self._draw()
 
     def status(self, line: str, *, at_once: bool = False) -> None:
@@ -92,8 +92,7 @@ class LiveStream:
     def _draw(self, *, final: bool = False) -> None:
         erase = ERASE_BELOW if self._shown else ""
         self._follow_resize()
-        for span in self._pending:
-            _, self._column = walk(span.text, self._column, self._width)
+        self._pending = [self._placed(span) for span in self._pending]
         tail = [] if final else self._hold_back()
         text = "".join(map(self._painted, self._pending))
         below = "" if final else self._below(tail)
@@ -104,6 +103,17 @@ class LiveStream:
         else:
             sys.stdout.write(erase + text)
         sys.stdout.flush()
+
+    def _placed(self, span: Span) -> Span:
+        """Follow the cursor through some text; a tab becomes blanks, for at the edge of a row it
+        would leave the cursor on a character."""
+        parts = harmless(span.text).split("\t")
+        text = parts[0]
+        _, self._column = walk(text, self._column, self._width)
+        for part in parts[1:]:
+            text += (part := " " * (TAB - (self._column or 0) % TAB) + part)
+            _, self._column = walk(part, self._column, self._width)
+        return span._replace(text=text)
 
     def _hold_back(self) -> list[Span]:
         """Take a last character that would fill its row out of `_pending`.
@@ -154,14 +164,10 @@ def walk(text: str, column: int | None, width: int) -> tuple[int, int | None]:
     known again after a newline.
     """
     rows = 0
-    for character in harmless(text):
+    for character in text:
         if character == "\n":
             rows, column = rows + 1, 0
-        elif column is None:
-            continue
-        elif character == "\t":
-            column = min((column // TAB + 1) * TAB, width - 1)
-        else:
+        elif column is not None:
             cells = cell_len(character)
             if column + cells > width:
                 rows, column = rows + 1, 0

@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from specdec_cli import __version__
-from specdec_cli.cli import config, failures, models, run, verify
+from specdec_cli.cli import chat, config, failures, models, run, verify
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.options import CommonFlags
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("run")(run.run)
+app.command("chat")(chat.chat)
 app.command("verify")(verify.verify)
 app.command("pull")(models.pull)
 app.command("list")(models.list_models)

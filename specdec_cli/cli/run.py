@@ -105,8 +105,8 @@ def run(
         rule=load.accept.value,
         drafter=load.drafter.value,
         draft_tokens=load.guesses,
-        max_tokens=None if length.max_tokens < 0 else length.max_tokens,
-        stops=tuple(stop for stop in length.stop or () if stop),
+        max_tokens=length.limit,
+        stops=length.stops,
         ignore_eos=length.ignore_eos,
     )
     with open_session(terminal, common, load) as session, stop_on_signals(session.stop) as signals:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from specdec_cli.core.statistics import Statistics
-
 if TYPE_CHECKING:
     from specdec_cli.app.generate import Answer
+    from specdec_cli.core.statistics import Statistics
 
 FIRST_FIGURES = 4  # passes before a speed means anything
 ENDINGS = {"length": "cut at -n", "context": "the context is full"}
