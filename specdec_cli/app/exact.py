@@ -131,14 +131,14 @@ def _ask(question: Question) -> str:
 def _memory_file(path: Path, widths: tuple[int, ...], threads: int, gpu_layers: int) -> Path:
     status = path.stat()
     key = (
-        path.name, status.st_size, status.st_mtime_ns, library.versions(), _processor(),
+        path.name, status.st_size, status.st_mtime_ns, library.versions(), processor(),
         widths, threads, gpu_layers if library.has_gpu() else 0,
     )  # fmt: skip
     digest = sha256(repr(key).encode()).hexdigest()[:16]
     return user_cache_path("specdec") / "exact" / f"{digest}.json"
 
 
-def _processor() -> str:
+def processor() -> str:
     """The processor with its instruction sets: what llama.cpp chooses kernels by."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -51,6 +51,11 @@ class ThinkingStream:
         return self._take(len(self._text), thought=self._tags is CLOSING)
 
     @property
+    def thinking(self) -> bool:
+        """Is the model in the middle of its thoughts?"""
+        return self._tags is CLOSING
+
+    @property
     def _text(self) -> str:
         return "".join(piece.text for piece in self._held)
 

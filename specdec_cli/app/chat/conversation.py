@@ -141,3 +141,8 @@ class Conversation:
 def clean(text: str) -> str:
     """What can be written as UTF-8: half a surrogate pair becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def whole(text: str) -> str:
+    """A text that was cut off, without the half of a character at its end."""
+    return clean(text).rstrip("\N{REPLACEMENT CHARACTER}")

@@ -68,7 +68,7 @@ class Proposed:
 
 
 Event: TypeAlias = Dropped | Started | Reading | Notice | NotSaved | Token | Statistics | Answer
-"""In this order: Dropped? Notice* Started Reading NotSaved? (Token+ Statistics)* Answer NotSaved?
+"""In this order: Dropped? Notice? Reading Started NotSaved? (Token+ Statistics)* Answer NotSaved?
 
 `Reading` of a draft and a `Notice` may come after the first tokens.
 """

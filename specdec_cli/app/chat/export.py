@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from specdec_cli.app.chat.conversation import Conversation, Message
 
@@ -24,7 +25,7 @@ def to_json(conversation: Conversation) -> str:
     """One document: id, created, model and messages, the last with their details."""
     messages = []
     for message in conversation.messages:
-        entry = {"role": message.role, "content": message.content}
+        entry: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.role == "assistant":
             entry |= {"partial": message.partial, "details": message.details}
         messages.append(entry)

@@ -27,7 +27,7 @@ class NewerVersion(ValueError):
 
 
 def to_lines(conversation: Conversation) -> str:
-    header = {
+    header: dict[str, Any] = {
         "format": f"{FORMAT}/{VERSION}",
         "id": conversation.id,
         "created": conversation.created,
