@@ -126,8 +126,6 @@ def _turn(chat: Chat, reader: Reader) -> None:
     from specdec_cli.cli.chat_commands import parse
 
     draft, chat.draft = chat.draft, ""
-    if chat.interactive:
-        chat.measure()
     try:
         typed = reader.read(draft)
     except EOFError:

@@ -27,12 +27,15 @@ class ChatCompleter(Completer):
         if not space:
             for command in COMMANDS:
                 if command.name.startswith(name):
-                    yield _completion(command.name, name, meta=command.help)
-        elif command := BY_NAME.get(name):
-            if command.completes == "path":
+                    blank = " " if command.usage else ""
+                    yield Completion(
+                        command.name + blank, -len(name), command.name, display_meta=command.help
+                    )
+        elif named := BY_NAME.get(name):
+            if named.completes == "path":
                 yield from self._paths.get_completions(Document(argument), event)
             else:
-                yield from self._words(command.completes, argument)
+                yield from self._words(named.completes, argument)
 
     def _words(self, kind: str | Sequence[str], argument: str) -> Iterator[Completion]:
         *before, current = argument.split(" ")
@@ -41,7 +44,7 @@ class ChatCompleter(Completer):
             words = WORDS[kind](self, before)
         elif not before:
             words = kind
-        yield from (_completion(word, current) for word in words if word.startswith(current))
+        yield from (Completion(word, -len(current)) for word in words if word.startswith(current))
 
     def _command_names(self, before: Sequence[str]) -> Sequence[str]:
         return () if before else [command.name for command in COMMANDS]
@@ -71,7 +74,3 @@ WORDS: dict[str, Callable[[ChatCompleter, Sequence[str]], Sequence[str]]] = {
     "conversation": ChatCompleter._conversations,
     "model": ChatCompleter._references,
 }
-
-
-def _completion(word: str, typed: str, *, meta: str = "") -> Completion:
-    return Completion(word, start_position=-len(typed), display_meta=meta)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import FormattedText
@@ -98,7 +98,7 @@ class PromptReader:
             complete_while_typing=Condition(_names_a_command),
             enable_open_in_editor=True,
             tempfile_suffix=".md",
-            key_bindings=_keys(),
+            key_bindings=_keys(completer),
             bottom_toolbar=lambda: FormattedText([("class:bottom-toolbar.text", bar())]),
             style=STYLE,
             color_depth=None if colours else ColorDepth.DEPTH_1_BIT,
@@ -146,20 +146,20 @@ class _File(FileHistory):
     """History on disk: private, without what is too long, and no reason to fail."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         super().__init__(path)
 
     def store_string(self, string: str) -> None:
         if len(string) > LONGEST_IN_HISTORY:
             return
         try:
-            path = Path(self.filename)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)
             super().store_string(string)
         except OSError:
             pass  # a full disk must not take the line away that was just typed
 
-    def load_history_strings(self) -> Iterator[str]:  # type: ignore[override]
+    def load_history_strings(self) -> Iterator[str]:
         try:
             yield from super().load_history_strings()
         except OSError:
@@ -175,7 +175,7 @@ def _names_a_command() -> bool:
     return text.startswith("/") and text[1:2] != "/" and " " not in text
 
 
-def _keys() -> KeyBindings:
+def _keys(completer: Completer) -> KeyBindings:
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -196,6 +196,18 @@ def _keys() -> KeyBindings:
             event.current_buffer.reset()
         else:
             event.app.exit(exception=KeyboardInterrupt)
+
+    @keys.add("tab")
+    def complete(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state:
+            buffer.complete_next()
+            return
+        found = list(completer.get_completions(buffer.document, CompleteEvent()))
+        if len(found) == 1:
+            buffer.apply_completion(found[0])
+        else:
+            buffer.start_completion(insert_common_part=True)
 
     @keys.add("c-g")
     def editor(event: KeyPressEvent) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,6 @@ from rich.text import Text
 
 from specdec_cli.app.chat.conversation import Message
 from specdec_cli.app.chat.store import Entry
-from specdec_cli.app.chat.why import Explanation
 from specdec_cli.cli.console import harmless
 from specdec_cli.cli.summary import folded
 
@@ -24,11 +22,17 @@ if TYPE_CHECKING:
     from specdec_cli.cli.chat_state import Chat
 
 SHORT = 60  # characters of a question or file name
-KEYS = (
-    "Enter sends, Alt-Enter or Ctrl-J makes a new line, and so does Enter inside of "
-    '"""a block""". Ctrl-R searches what was typed before, Tab completes, Ctrl-X Ctrl-E opens '
-    "$EDITOR. Ctrl-C stops an answer, Ctrl-D leaves. //x sends /x."
-)
+KEYS = [
+    "Enter sends",
+    "Alt-Enter or Ctrl-J: a new line",
+    '"""a block""": many lines',
+    "Tab completes",
+    "Ctrl-R searches what was typed",
+    "Ctrl-X Ctrl-E opens $EDITOR",
+    "Ctrl-C stops an answer",
+    "Ctrl-D leaves",
+    "//x sends /x",
+]
 
 
 def commands(chat: Chat, chosen: Sequence[Command]) -> None:
@@ -38,7 +42,7 @@ def commands(chat: Chat, chosen: Sequence[Command]) -> None:
         table.add_row(Text(f"{names} {command.usage}"), Text(command.help))
     chat.terminal.err.print(table)
     if len(chosen) > 1:
-        chat.terminal.report(KEYS)
+        chat.terminal.report("\n" + folded(KEYS, chat.terminal.err.width))
 
 
 def settings(chat: Chat) -> None:
@@ -61,17 +65,22 @@ def system(chat: Chat) -> None:
 def show(chat: Chat, _argument: str) -> None:
     models(chat)
     conversation = chat.conversation
-    chat.terminal.report(f"conversation {conversation.id}, {turns(conversation.turns)}")
+    chat.terminal.report(f"conversation {conversation.id}")
     context(chat, "")
-    settings(chat)
+    system(chat)
+    changed = [f"{name} {_value(chat, name)}" for name in chat.setter.changed(chat.flags)]
+    width = chat.terminal.err.width
+    chat.terminal.report(
+        folded(["settings of its own: " + (changed or ["none"])[0], *changed[1:]], width)
+    )
 
 
 def models(chat: Chat) -> None:
     session = chat.session
     chat.terminal.report(f"model {chat.flags.load.model} ({session.options.target})")
     for draft in session.drafts:
-        chat.terminal.report(f"draft {draft.name} ({draft.model.path})")
-    chat.terminal.report(f"speculation is {drafter(chat)}")
+        chat.terminal.report(f"draft {draft.model.path}")
+    chat.terminal.report(f"speculation: {drafter(chat)}")
 
 
 def drafter(chat: Chat) -> str:
@@ -126,36 +135,9 @@ def _saved(speedup: float | None, seconds: float | None) -> str:
     return f"≈{speedup:.2f}x plain: that would have been {-seconds:.1f} s faster (/spec off)"
 
 
-def why(chat: Chat, _argument: str) -> None:
-    explanations = chat.talk.why()
-    if not explanations:
-        chat.terminal.report("the target refused no guess of the last answer")
-    for explanation in explanations:
-        chat.terminal.report("\n".join(_explained(explanation, chat.terminal.err.width)))
-
-
-def _explained(it: Explanation, width: int) -> list[str]:
-    drawn = ", drawn by chance" if it.drawn else ""
-    lines = [f"after …{_quoted(it.before)}"]
-    for who, choice, other in (
-        (f"the {it.source} drafter guessed", it.drafted, it.drafted_by_target),
-        ("the target wanted", it.chosen, it.chosen_by_draft),
-    ):
-        judge = "target" if choice is it.drafted else "draft"
-        lines.append(
-            f"  {who} {_quoted(choice.text)} ({_percent(choice.prob)}"
-            f"{drawn if choice is it.chosen else ''}; the {judge} gave it {_percent(other.prob)})"
-        )
-    for who, top in (("draft's", it.draft_top), ("target's", it.target_top)):
-        parts = [f"{_quoted(choice.text)} {_percent(choice.prob)}" for choice in top]
-        rows = folded(parts, width - 4).split("\n")
-        lines.append(f"  the {who} likeliest:")
-        lines += [f"    {row}" for row in rows]
-    return lines
-
-
 def greet(chat: Chat) -> None:
-    parts = [chat.flags.load.model, f"speculation {drafter(chat)}"]
+    drafts = "".join(f"draft {draft.model.path.stem}, " for draft in chat.session.drafts)
+    parts = [chat.flags.load.model, f"{drafts}speculation: {drafter(chat)}"]
     parts += [f"context {chat.session.context_size:,}", "/help lists the commands"]
     chat.terminal.remark(folded(parts, chat.terminal.err.width))
 
@@ -202,9 +184,8 @@ def as_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def bar(chat: Chat, width: int) -> str:
     """The bottom line while a person types; the last parts go first where it is narrow."""
-    parts = [chat.flags.load.model, drafter(chat).partition(" (")[0]]
-    if chat.use is not None:
-        parts.append(f"{chat.use.used:,}/{chat.use.size:,}")
+    used, size = chat.talk.context_use()
+    parts = [chat.flags.load.model, drafter(chat).partition(" (")[0], f"{used:,}/{size:,}"]
     if chat.last is not None and chat.last.answer.statistics.drafted:
         parts.append(f"accepted {chat.last.answer.statistics.acceptance_rate:.0%}")
         if chat.talk.speedup is not None:
@@ -224,14 +205,6 @@ def turns(count: int) -> str:
 def shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _percent(prob: float) -> str:
-    return f"{prob:.0%}" if prob >= 0.01 or prob == 0 else "<1%"
 
 
 def _value(chat: Chat, name: str) -> str:

@@ -18,7 +18,7 @@ from specdec_cli.cli.request_options import EndFlags, PromptFlags, SamplingFlags
 from specdec_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from specdec_cli.app.chat.talk import Settings
+    from specdec_cli.app.chat.settings import Settings
 
 DEFAULT = "default"  # as a value: what the chat was started with
 SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
@@ -72,7 +72,7 @@ class Flags:
 
     def settings(self, *, plain: str = "") -> Settings:
         """For the next answer; `plain` is a reason beside the options' own."""
-        from specdec_cli.app.chat.talk import Settings
+        from specdec_cli.app.chat.settings import Settings
 
         return Settings(
             sampling=self.sampling.options(),
@@ -112,7 +112,7 @@ class Setter:
         self._context = context
         self._start = start
         parameters = [p for p in context.command.params if p.name in SETTABLE]
-        self._options = {opt.lstrip("-"): p for p in parameters for opt in p.opts}
+        self._options: dict[str, Any] = {opt.lstrip("-"): p for p in parameters for opt in p.opts}
         self.names = sorted(_long(parameter) for parameter in parameters)
 
     def change(self, flags: Flags, name: str, value: str, *, most: int) -> Flags:
@@ -142,6 +142,13 @@ class Setter:
             )
         return changed
 
+    def changed(self, flags: Flags) -> list[str]:
+        """Names of what is not as it is built in."""
+        groups = (LoadFlags(), SamplingFlags(), EndFlags(), ChatFlags())
+        usual = Flags(*groups, seed=-1).values()
+        now = flags.values()
+        return [name for name in self.names if now[key := self._key(name)] != usual[key]]
+
     def parameter(self, name: str) -> Any:
         """Raises:
         UsageError: no option of that name can be set.
@@ -156,6 +163,9 @@ class Setter:
             fix="/set lists them all; what loads a model is set when a chat starts",
         )
 
+    def _key(self, name: str) -> str:
+        return str(self.parameter(name).name)
+
     def choices(self, name: str) -> tuple[str, ...]:
         """Values to complete with."""
         parameter = self._options.get(name.lstrip("-"))
@@ -169,7 +179,8 @@ class Setter:
         arguments = [f"--{_long(parameter)}={value}"]
         name, command, parent = self._context.info_name, self._context.command, self._context.parent
         try:
-            return command.make_context(name, arguments, parent=parent).params[parameter.name]
+            made = command.make_context(name, list(arguments), parent=parent)
+            return made.params[parameter.name]
         except TyperException as error:
             problem = usage_error(error, arguments)
             raise UsageError(

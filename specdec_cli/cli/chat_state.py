@@ -9,7 +9,7 @@ from specdec_cli.app.chat.conversation import Conversation
 from specdec_cli.app.chat.events import Event
 from specdec_cli.app.chat.prompt_cache import PromptCache
 from specdec_cli.app.chat.store import Store
-from specdec_cli.app.chat.talk import ContextUse, Talk
+from specdec_cli.app.chat.talk import Talk
 from specdec_cli.app.chat.totals import Totals
 from specdec_cli.app.session import Session
 from specdec_cli.cli.chat_input import unechoed
@@ -35,7 +35,6 @@ class Chat:
         store: where turns are saved, `saved` where they can be loaded from.
         editing: the next message replaces the last one.
         last: the last turn.
-        use: tokens in the context and its size, as of the last line of input.
         ended: the loop is to end.
     """
 
@@ -61,7 +60,6 @@ class Chat:
         self.attached: list[tuple[str, str]] = []
         self.draft = ""
         self.editing = False
-        self.use: ContextUse | None = None
         self.last: Shown | None = None
         self.ended = False
         self._common = common
@@ -124,13 +122,6 @@ class Chat:
         """Make the next answer follow the options as they are now."""
         self.talk.settings = self.flags.settings(plain="" if self.speculates else "/spec off")
         self.replies.ghosts = self.flags.chat.ghost
-
-    def measure(self) -> None:
-        """See how full the context is: tokenises all of it, once a line of input."""
-        try:
-            self.use = self.talk.context_use()
-        except SpecdecError:  # a template that fails says so when it is asked
-            self.use = None
 
     def change(self, conversation: Conversation) -> None:
         """Go on with another version of the conversation, or with another one."""
