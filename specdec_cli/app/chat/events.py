@@ -68,7 +68,9 @@ class Proposed:
 
 
 Event: TypeAlias = Dropped | Started | Reading | Notice | NotSaved | Token | Statistics | Answer
-"""In this order: Dropped? Notice? Reading Started NotSaved? (Token+ Statistics)* Answer NotSaved?
+"""In this order:
 
-`Reading` of a draft and a `Notice` may come after the first tokens.
+    Dropped? Notice? Reading Started NotSaved? (Token+ Statistics)* Answer NotSaved? Notice*
+
+A draft's `Reading`, and a `Notice` about it, come after the first token.
 """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -12,7 +13,7 @@ from specdec_cli.core.rounds import TARGET
 from specdec_cli.core.text import Piece
 from specdec_cli.core.thinking import ThinkingStream, opens_thoughts
 from specdec_cli.engine.llama.chat_template import ChatTemplate
-from specdec_cli.errors import ModelFileError, PromptTooLong, SpecdecError
+from specdec_cli.errors import ModelFileError, PromptTooLong, SpecdecError, UsageError
 
 OnFull = Literal["stop", "drop-oldest"]
 TAIL = 16  # tokens in which a template may open the model's thoughts
@@ -50,12 +51,8 @@ class Prompts:
         self._size = session.context_size
         self._spelling = session.model.vocabulary.spelling
         self._counted: tuple[Conversation, int] | None = None
-        try:
+        with _in_the_words_of_a_chat():
             self._template = ChatTemplate(session.model)
-        except ModelFileError as error:
-            raise ModelFileError(
-                error.message, why=error.why, fix="chat with another model; `run --raw` needs none"
-            ) from error
         self.notice = self._template.notice
 
     def use(self, conversation: Conversation) -> ContextUse:
@@ -105,7 +102,8 @@ class Prompts:
         return Prompt(asked, tokens, whole - len(tokens), thinking)
 
     def _tokens(self, conversation: Conversation, begun: str = "") -> list[int]:
-        return self._template.tokens(conversation.for_template(), begun=begun)
+        with _in_the_words_of_a_chat():
+            return self._template.tokens(conversation.for_template(), begun=begun)
 
     def _thinking(self, tokens: list[int], begun: str) -> bool:
         tail = b"".join(self._spelling(token) for token in tokens[-TAIL:])
@@ -122,3 +120,18 @@ class Prompts:
             else "/clear begins anew, /undo takes the last turn back, "
             "/set on-full drop-oldest leaves out the oldest",
         )
+
+
+@contextmanager
+def _in_the_words_of_a_chat() -> Iterator[None]:
+    """Errors of the template, with what can be done about them here."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(
+            error.message, why=error.why, fix="take it out with /set system, and say it yourself"
+        ) from error
+    except ModelFileError as error:
+        raise ModelFileError(
+            error.message, why=error.why, fix="chat with another model; `run --raw` needs none"
+        ) from error

@@ -164,7 +164,8 @@ class Talk:
         yield result
         if failed_again and not failure:
             yield failed_again
-        self._memory.keep(asked.id, grown=True)
+        for text in self._memory.keep(asked.id, grown=True):
+            yield Notice(text)
 
     def _stream(
         self,
