@@ -97,7 +97,7 @@ def sheet(monkeypatch: pytest.MonkeyPatch, descriptor: int) -> Iterator[object]:
         monkeypatch.setattr(sys, "stderr", paper)
         return Sheet(paper, **options)
 
-    yield make
+    return make
 
 
 def plainly(text: str, columns: int, lines: int) -> list[str]:
