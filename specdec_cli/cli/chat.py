@@ -99,7 +99,7 @@ def _run(
     import sys
 
     from specdec_cli.cli import chat_reports
-    from specdec_cli.cli.chat_input import LineReader, Terminated
+    from specdec_cli.cli.chat_input import LineReader, Terminated, unechoed
     from specdec_cli.cli.chat_state import Chat
 
     interactive = sys.stdin is not None and sys.stdin.isatty()
@@ -113,8 +113,9 @@ def _run(
         if interactive:
             chat_reports.greet(running)
         reader: Reader = _prompt(running) if interactive else LineReader()
-        while not running.ended:
-            _turn(running, reader)
+        with unechoed():
+            while not running.ended:
+                _turn(running, reader)
     except Terminated:
         raise typer.Exit(failures.TERMINATED) from None
     finally:

@@ -52,7 +52,7 @@ class ChatCompleter(Completer):
     def _settings(self, before: Sequence[str]) -> Sequence[str]:
         setter = self._chat.setter
         if not before:
-            return [*setter.names, "system"]
+            return [f"{name} " for name in (*setter.names, "system")]
         return setter.choices(before[0]) if len(before) == 1 else ()
 
     def _conversations(self, before: Sequence[str]) -> Sequence[str]:

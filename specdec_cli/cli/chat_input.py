@@ -126,7 +126,7 @@ def unquoted(text: str) -> str | None:
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Keep what is typed meanwhile off the screen; it is read when its turn comes."""
+    """Keep what is typed between prompts off the screen; it is read when its turn comes."""
     if sys.stdin is None or not sys.stdin.isatty():
         yield
         return
@@ -134,7 +134,7 @@ def unechoed() -> Iterator[None]:
     before = termios.tcgetattr(terminal)
     quiet = list(before)
     quiet[0] &= ~termios.ICRNL  # or Enter would arrive as Ctrl-J
-    quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)  # and Ctrl-D as nothing
     termios.tcsetattr(terminal, termios.TCSADRAIN, quiet)
     try:
         yield
@@ -177,27 +177,28 @@ def _names_a_command() -> bool:
 
 def _keys(completer: Completer) -> KeyBindings:
     keys = KeyBindings()
+    here = has_focus(DEFAULT_BUFFER)  # and not in a search
 
-    @keys.add("enter")
+    @keys.add("enter", filter=here)
     def send(event: KeyPressEvent) -> None:
         if is_open(event.current_buffer.text):
             event.current_buffer.insert_text("\n")
         else:
             event.current_buffer.validate_and_handle()
 
-    @keys.add("escape", "enter")
-    @keys.add("c-j")
+    @keys.add("escape", "enter", filter=here)
+    @keys.add("c-j", filter=here)
     def newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add("c-c", filter=has_focus(DEFAULT_BUFFER))
+    @keys.add("c-c", filter=here)
     def clear(event: KeyPressEvent) -> None:
         if event.current_buffer.text:
             event.current_buffer.reset()
         else:
             event.app.exit(exception=KeyboardInterrupt)
 
-    @keys.add("tab")
+    @keys.add("tab", filter=here)
     def complete(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state:
@@ -209,7 +210,7 @@ def _keys(completer: Completer) -> KeyBindings:
         else:
             buffer.start_completion(insert_common_part=True)
 
-    @keys.add("c-g")
+    @keys.add("c-g", filter=here)
     def editor(event: KeyPressEvent) -> None:
         event.current_buffer.open_in_editor()
 

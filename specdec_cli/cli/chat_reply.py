@@ -125,7 +125,7 @@ def reading(event: Reading) -> str:
 def after(shown: Shown, speedup: float | None, width: int) -> str:
     """The lines after an answer."""
     answer = shown.answer
-    parts = summary(answer, shown.seed)
+    parts = summary(answer, shown.seed, hint="/continue goes on")
     if speedup is not None and answer.statistics.drafted:
         at = next((i for i, part in enumerate(parts) if part.endswith("tok/s")), None)
         if at is not None:

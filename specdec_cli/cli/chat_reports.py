@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from specdec_cli.cli.chat_commands import Command
     from specdec_cli.cli.chat_state import Chat
 
+ID_WIDTH, WIDE = 20, 70
 SHORT = 60  # characters of a question or file name
 KEYS = [
     "Enter sends",
@@ -77,7 +77,8 @@ def show(chat: Chat, _argument: str) -> None:
 
 def models(chat: Chat) -> None:
     session = chat.session
-    chat.terminal.report(f"model {chat.flags.load.model} ({session.options.target})")
+    name, path = chat.flags.load.model, str(session.options.target)
+    chat.terminal.report(f"model {name}" + (f" ({path})" if path != name else ""))
     for draft in session.drafts:
         chat.terminal.report(f"draft {draft.model.path}")
     chat.terminal.report(f"speculation: {drafter(chat)}")
@@ -136,16 +137,16 @@ def _saved(speedup: float | None, seconds: float | None) -> str:
 
 
 def greet(chat: Chat) -> None:
-    drafts = "".join(f"draft {draft.model.path.stem}, " for draft in chat.session.drafts)
-    parts = [chat.flags.load.model, f"{drafts}speculation: {drafter(chat)}"]
-    parts += [f"context {chat.session.context_size:,}", "/help lists the commands"]
+    parts = [named(chat.flags.load.model)]
+    parts += [f"draft {draft.model.path.stem}" for draft in chat.session.drafts]
+    parts += [f"speculation: {drafter(chat)}", "/help lists the commands"]
     chat.terminal.remark(folded(parts, chat.terminal.err.width))
 
 
 def conversation(chat: Chat) -> None:
     """Where a person is, after a conversation was taken up again."""
     it = chat.conversation
-    chat.terminal.report(f"conversation {it.id}, {turns(it.turns)}, with {it.model}")
+    chat.terminal.report(f"conversation {it.id}, {turns(it.turns)}, with {named(it.model)}")
     if it.model != chat.flags.load.model:
         chat.terminal.notice(f"it goes on with {chat.flags.load.model}; /model {it.model} changes")
     for message in it.messages[-2:]:
@@ -158,16 +159,17 @@ def _said(message: Message) -> str:
 
 
 def conversations(console: Console, entries: Sequence[Entry]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("ID", "CHANGED", "TURNS", "MODEL", "FIRST QUESTION"):
-        table.add_column(heading, no_wrap=heading != "FIRST QUESTION")
-    for entry in entries:
-        changed = f"{datetime.fromtimestamp(entry.changed):%Y-%m-%d %H:%M}"
-        title = entry.title or f"cannot be read: {entry.problem}"
-        row = (entry.id, changed, str(entry.turns), entry.model, title)
-        table.add_row(*(Text(harmless(cell)) for cell in row))
     if not console.is_terminal:  # a pipe has no width to fit into
         console.width = 200
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, least in (("ID", ID_WIDTH), ("TURNS", 5), ("MODEL", 12), ("FIRST QUESTION", 1)):
+        if console.width >= WIDE or heading != "MODEL":
+            table.add_column(heading, no_wrap=True, min_width=least)
+    for entry in entries:
+        title = entry.title or f"cannot be read: {entry.problem}"
+        model = [shortened(named(entry.model), 24)] if console.width >= WIDE else []
+        row = (entry.id, str(entry.turns), *model, title)
+        table.add_row(*(Text(harmless(cell)) for cell in row))
     console.print(table if entries else "no conversation has been saved")
 
 
@@ -185,13 +187,14 @@ def as_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 def bar(chat: Chat, width: int) -> str:
     """The bottom line while a person types; the last parts go first where it is narrow."""
     used, size = chat.talk.context_use()
-    parts = [chat.flags.load.model, drafter(chat).partition(" (")[0], f"{used:,}/{size:,}"]
+    name = shortened(named(chat.flags.load.model), max(8, width // 3))
+    parts = [name, drafter(chat).partition(" (")[0], f"{used:,}/{size:,}"]
     if chat.last is not None and chat.last.answer.statistics.drafted:
         parts.append(f"accepted {chat.last.answer.statistics.acceptance_rate:.0%}")
         if chat.talk.speedup is not None:
             parts.append(f"≈{chat.talk.speedup:.2f}x")
     parts += [f"+ {name}" for name, _ in chat.attached]
-    return folded(parts, width - 1).partition("\n")[0]
+    return folded(parts, width - 1).partition("\n")[0][: width - 1]
 
 
 def history_file() -> Path:
@@ -202,9 +205,14 @@ def turns(count: int) -> str:
     return "1 turn" if count == 1 else f"{count} turns"
 
 
-def shortened(text: str) -> str:
+def named(reference: str) -> str:
+    """A model as a person calls it: of a path, the end."""
+    return Path(reference).stem if reference.endswith(".gguf") else reference
+
+
+def shortened(text: str, length: int = SHORT) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
+    return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
 def _value(chat: Chat, name: str) -> str:

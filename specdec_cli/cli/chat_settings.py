@@ -197,7 +197,7 @@ def _with(flags: Flags, name: str, value: Any) -> Flags:
     group = SETTABLE[name]
     changed = replace(flags, **{group: replace(getattr(flags, group), **{name: value})})
     if name == "seed":
-        return replace(changed, seed=changed.sampling.chosen_seed() if value == -1 else value)
+        return replace(changed, seed=changed.sampling.chosen_seed())
     return changed
 
 

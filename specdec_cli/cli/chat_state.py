@@ -12,7 +12,6 @@ from specdec_cli.app.chat.store import Store
 from specdec_cli.app.chat.talk import Talk
 from specdec_cli.app.chat.totals import Totals
 from specdec_cli.app.session import Session
-from specdec_cli.cli.chat_input import unechoed
 from specdec_cli.cli.chat_reply import Replies, Shown, after, say
 from specdec_cli.cli.chat_settings import ROOM, Flags, Setter
 from specdec_cli.cli.console import Terminal
@@ -21,7 +20,6 @@ from specdec_cli.cli.options import CommonFlags, LoadFlags
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
 from specdec_cli.errors import SpecdecError, UsageError
 
-GOES_ON = {"interrupted", "length"}
 FULL = "the context is full: /undo or /clear make room, and so does /set on-full drop-oldest"
 
 
@@ -106,14 +104,12 @@ class Chat:
         the chat, as SIGTERM does."""
         self.apply()
         self.session.stop.clear()
-        with unechoed(), stop_on_signals(self.session.stop, insist=False) as signals:
+        with stop_on_signals(self.session.stop, insist=False) as signals:
             shown = self.replies.show(events)
         if shown is not None:
             self.last = shown
-            finish = shown.answer.finish
-            lines = after(shown, self.talk.speedup, self.terminal.err.width)
-            self.terminal.remark(f"{lines} · /continue goes on" if finish in GOES_ON else lines)
-            if finish == "context" and not self.flags.chat.on_full.drops:
+            self.terminal.remark(after(shown, self.talk.speedup, self.terminal.err.width))
+            if shown.answer.finish == "context" and not self.flags.chat.on_full.drops:
                 self.terminal.notice(FULL)
         if signals.terminated or not self.interactive:
             exit_if_stopped(signals)

@@ -22,9 +22,10 @@ def why(chat: Chat, _argument: str) -> None:
 
 def _explained(it: Explanation, width: int) -> list[str]:
     drawn = ", drawn by chance" if it.drawn else ""
-    lines = [f"after …{_quoted(it.before)}"]
+    lines = [f'after "…{_quoted(it.before)[1:][8 - width :]}']
+    drafter = "the draft" if it.source == "model" else f"the {it.source} drafter"
     for who, choice, other in (
-        (f"the {it.source} drafter guessed", it.drafted, it.drafted_by_target),
+        (f"{drafter} guessed", it.drafted, it.drafted_by_target),
         ("the target wanted", it.chosen, it.chosen_by_draft),
     ):
         judge = "target" if choice is it.drafted else "draft"

@@ -76,7 +76,7 @@ class Terminal:
 
     def report(self, text: str) -> None:
         """What was asked for in the middle of a chat, where stdout is for answers."""
-        _plain(self.err, text)
+        _plain(self.err, text, wrapped=self.err.is_terminal)
 
     def line(self, text: str) -> None:
         """A line of a report, on stdout."""
@@ -120,9 +120,10 @@ def as_json(document: Any) -> str:
     return json.dumps(document, ensure_ascii=escape, allow_nan=False)
 
 
-def _plain(console: Console, text: str, style: str | None = None) -> None:
-    """Print text that may hold a file's or a model's own words: no markup, no wrapping."""
-    console.print(harmless(text), style=style, markup=False, highlight=False, soft_wrap=True)
+def _plain(console: Console, text: str, style: str | None = None, *, wrapped: bool = False) -> None:
+    """Print text that may hold a file's or a model's own words: no markup, lines as they are."""
+    soft = not wrapped
+    console.print(harmless(text), style=style, markup=False, highlight=False, soft_wrap=soft)
 
 
 def harmless(text: str) -> str:

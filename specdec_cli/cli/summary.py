@@ -38,8 +38,12 @@ def narrow_line(statistics: Statistics) -> str:
     return " · ".join([*parts, *speed(statistics)[-1:]])
 
 
-def summary(answer: Answer, seed: int) -> list[str]:
-    """What there is to say after an answer, the most important first."""
+def summary(answer: Answer, seed: int, *, hint: str = "") -> list[str]:
+    """What there is to say after an answer, the most important first.
+
+    Args:
+        hint: what helps where it was cut off.
+    """
     statistics = answer.statistics
     parts = [acceptance(statistics)] if statistics.drafted else [token_count(statistics)]
     parts += speed(statistics)
@@ -48,7 +52,8 @@ def summary(answer: Answer, seed: int) -> list[str]:
     if answer.first_token_seconds is not None:
         parts.append(f"first token {answer.first_token_seconds:.2f} s")
     if answer.finish != "stop":
-        parts.append(ENDINGS.get(answer.finish, answer.finish))
+        ending = ENDINGS.get(answer.finish, answer.finish)
+        parts.append(f"{ending} ({hint})" if hint and answer.finish != "context" else ending)
     return [*parts, f"seed {seed}"]
 
 

@@ -24,7 +24,7 @@ EXACT = Numerics(pairs=True, flash_attention="off")  # what the probe finds for 
 GREEDY = SamplingOptions(temp=0)
 
 
-def load(target: Path, *drafts: Path, size: int = 1024, exact: bool = True) -> Session:
+def load(target: Path, *drafts: Path, size: int = 2048, exact: bool = True) -> Session:
     names = ("model", "second")
     files = tuple(DraftFile(path, name) for path, name in zip(drafts, names, strict=False))
     return Session(

@@ -138,6 +138,11 @@ def test_a_long_chat(
         assert turn.readings["target"].from_disk is cached
         assert turn.readings["model"].from_disk is cached
         chat.turn(lambda talk: talk.retry())
+        paste = " ".join(str(number) for number in range(230))  # more than one batch of the prompt
+        turn = chat.ask(f"Which number is missing?\n{paste}")
+        assert turn.answer.prompt_tokens - turn.answer.cached_tokens > session.options.batch
+        chat.undo()
+        chat.ask("Which number comes after 41?")
         assert talk.conversation == store.load(before.id)
 
 

@@ -12,6 +12,7 @@ import pytest
 from chatting import GREEDY, Turn, evaluations, load, run
 from gguf_files import IM_END, byte_ids, write_tiny, write_with_vocabulary_of
 
+from specdec_cli.app.chat import prompt_cache
 from specdec_cli.app.chat.conversation import Conversation
 from specdec_cli.app.chat.events import Notice
 from specdec_cli.app.chat.prompt_cache import PromptCache, readers
@@ -57,7 +58,8 @@ class Home:
         return {path.name: path for path in self.cache.directory.iterdir()}
 
     def own(self, model: str = "target") -> Path:
-        return self.cache.directory / f"{self.conversation.id}.{model}.state"
+        stem = self.target.stem if model == "target" else self.draft.stem
+        return self.cache.directory / f"{self.conversation.id}.{model}.{stem}.state"
 
 
 @pytest.fixture
@@ -172,6 +174,25 @@ def test_the_least_recently_used_make_room(home: Home) -> None:
     home.chat("one", cache=small)
     assert {name.split(".")[0] for name in home.states} == {chats[0].id, chats[2].id}
     assert small.size <= small.limit
+
+
+def test_many_small_ones_make_room_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_cache, "MOST", 3)
+    for letter in "xyz":
+        home.conversation = Conversation("tiny").with_system(letter * 60)
+        home.chat("one")
+    assert len(home.states) == 3
+    assert home.own().exists()
+    assert home.own("model").exists()
+
+
+def test_a_chat_may_change_between_models(home: Home) -> None:
+    home.chat("one")
+    (turn,) = home.chat("two", session=load(home.mamba, size=512, exact=False))
+    assert notices(turn) == []
+    (turn,) = home.chat("three")
+    assert turn.readings["target"].from_disk
+    assert notices(turn) == []
 
 
 def test_one_that_is_too_large_for_the_bound_is_not_kept(home: Home) -> None:

@@ -20,6 +20,7 @@ from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, Numerics
 
 LIMIT = 4 * 2**30  # bytes
+MOST = 64  # states: the beginning of each is read when a chat begins
 SUFFIX = ".state"
 LEAST = 32  # tokens that are sooner read anew
 DEARNESS = 16  # reading a token anew costs at least that many times fetching one from disk
@@ -31,10 +32,12 @@ class Reader:
 
     Attributes:
         name: `target`, or the draft's source.
+        file: for file names: a conversation may change between models and come back.
         conditions: a state is of use under exactly these; fit for JSON.
     """
 
     name: str
+    file: str
     context: LlamaContext
     conditions: Mapping[str, Any]
 
@@ -59,7 +62,7 @@ def readers(session: Session) -> dict[str, Reader]:
             "choice of kernels": {**numerics.as_dict(), "crippled": model.crippled},
             "number of GPU layers": gpu_layers,
         }
-        return Reader(name, context, {**own, **shared})
+        return Reader(name, f"{name}.{model.path.stem}", context, {**own, **shared})
 
     found = [reader("target", session.model, session.target, load.numerics, load.gpu_layers)]
     for draft in session.drafts:
@@ -91,7 +94,7 @@ class PromptCache:
             What a person should know: this conversation's own state is damaged, or was made under
             other conditions. Empty where there is nothing to say.
         """
-        own = self._path(conversation, reader.name)
+        own = self._path(conversation, reader)
         found: list[tuple[int, Path, state.Head]] = []
         notice = ""
         for path in self._files():
@@ -127,7 +130,7 @@ class PromptCache:
         """
         if len(reader.context.memo) < LEAST:
             return ""
-        path = self._path(conversation, reader.name)
+        path = self._path(conversation, reader)
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             state.write(path, reader.context, reader.conditions)
@@ -140,13 +143,14 @@ class PromptCache:
         return ""
 
     def _make_room(self, kept: Path) -> None:
-        """Delete the least recently used until the rest is within the limit."""
-        total = self.size
-        for path in sorted(self._files(), key=_status):
-            if total <= self.limit:
+        """Delete the least recently used until the rest is within the limits."""
+        files = sorted(self._files(), key=_status)
+        total, left = self.size, len(files)
+        for path in files:
+            if total <= self.limit and left <= MOST:
                 return
             if path != kept:
-                total -= _status(path)[1]
+                total, left = total - _status(path)[1], left - 1
                 path.unlink(missing_ok=True)
 
     def _discard(self, path: Path, error: Exception) -> str:
@@ -157,8 +161,8 @@ class PromptCache:
     def _files(self) -> list[Path]:
         return list(self.directory.glob(f"*{SUFFIX}"))
 
-    def _path(self, conversation: str, name: str) -> Path:
-        return self.directory / f"{conversation}.{name}{SUFFIX}"
+    def _path(self, conversation: str, reader: Reader) -> Path:
+        return self.directory / f"{conversation}.{reader.file}{SUFFIX}"
 
 
 def _stale(head: state.Head, reader: Reader) -> str:

@@ -164,8 +164,9 @@ class Store:
             ConversationError: another process has it.
             OSError: no lock can be had in this directory.
         """
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         locks = self.directory / "locks"
-        locks.mkdir(parents=True, exist_ok=True)
+        locks.mkdir(exist_ok=True)
         lock = FileLock(locks / f"{id}.lock")
         try:
             lock.acquire(timeout=0)

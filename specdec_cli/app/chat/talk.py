@@ -217,7 +217,7 @@ class Talk:
             result,
             options,
             model=asked.model,
-            exact=self.session.options.probe is not None,
+            exact=(probe := self.session.options.probe) is not None and bool(probe.numerics),
             speedup=self.speedup,
         )
         if message := as_message(result, begun, details):
