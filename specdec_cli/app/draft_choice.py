@@ -107,7 +107,7 @@ def worth_loading(experience: Experience, draft: str, answer: int | None, prompt
     verify = CostCurve(experience.verify.points)
     drafting = CostCurve(experience.drafts[draft].points)
     seen = [known.later for (source, _), known in experience.acceptance.items() if source == draft]
-    acceptance = max(HOPED, *seen)
+    acceptance = max([HOPED, *seen])
     best = max(speedup(verify, drafting, k, acceptance) for k in LENGTHS)
     if best < LEAST:
         return f"even with {acceptance:.0%} of its guesses right it would not pay here (measured)"

@@ -88,8 +88,9 @@ def html(document: Document) -> str:
 
 
 def _drafters(document: Document) -> str:
-    names = dict.fromkeys(drafter for drafter, _, _ in candidates(document))
-    return ", ".join(drafter_words(document, name) for name in names)
+    drafts = [draft["drafter"] for draft in document["conditions"]["drafts"]]
+    tried = [drafter for drafter, _, _ in candidates(document) if drafter != "auto"]
+    return ", ".join(drafter_words(document, name) for name in dict.fromkeys([*drafts, *tried]))
 
 
 def _key_figures(document: Document) -> list[tuple[str, str, str]]:

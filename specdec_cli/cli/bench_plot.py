@@ -181,7 +181,8 @@ def _acceptance(document: Document, axes: Axes) -> None:
             zorder=3 - len(shares) / 100,  # the short ones stay in sight
         )
     axes.set_ylim(0, 100)
-    axes.set_xticks(range(1, 1 + max(map(len, lines.values()))))
+    longest = max(map(len, lines.values()))
+    axes.set_xticks(range(1, longest + 1, 1 + longest // 10))
     axes.set_xlabel("position in the draft")
     axes.set_title("Accepted guesses, %")
     _legend(axes)

@@ -34,13 +34,19 @@ class KnownTextFlags:
     ] = False  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass
 class KnownTexts:
-    """What was asked for, read before anything is loaded."""
+    """What was asked for, read before anything is loaded.
+
+    Attributes:
+        used: may the suffix drafter guess at all?
+        told: a person knows that something is wrong with the memory.
+    """
 
     expected: str | None
     memory: bool
-    used: bool  # may the suffix drafter guess at all?
+    used: bool
+    told: bool = False
 
     @staticmethod
     def read(terminal: Terminal, flags: KnownTextFlags, load: LoadFlags) -> KnownTexts:
@@ -65,8 +71,7 @@ class KnownTexts:
         texts: list[list[int]] = []
         if self.memory and (vocabulary := session.vocabulary_digest):
             recalled = memory.recall(vocabulary)
-            if recalled.problem:
-                terminal.notice(f"the memory of earlier answers {recalled.problem}")
+            self._tell(terminal, recalled.problem)
             texts += recalled.texts
         if self.expected is not None:
             texts.append(session.model.vocabulary.tokenize(self.expected, special=False))
@@ -81,8 +86,12 @@ class KnownTexts:
             return
         vocabulary = session.vocabulary_digest
         problem = memory.add(vocabulary, answer) if vocabulary else "needs a vocabulary of its own"
-        if problem:
+        self._tell(terminal, problem)
+
+    def _tell(self, terminal: Terminal, problem: str) -> None:
+        if problem and not self.told:
             terminal.notice(f"the memory of earlier answers {problem}")
+            self.told = True
 
 
 def _used(load: LoadFlags) -> bool:

@@ -57,9 +57,8 @@ class Experience:
         """Another text begins: what was learned is believed, but not as firmly."""
         for known in self.acceptance.values():
             for rate in (*known.stands, *known.follows):
-                rate.prior = rate.value
-                share = min(1.0, KEPT / rate.seen) if rate.seen else 0.0
-                rate.hits, rate.seen = rate.hits * share, rate.seen * share
+                rate.prior, rate.seen = rate.value, min(rate.seen, KEPT)
+                rate.hits = rate.prior * rate.seen
 
     def forget_answers(self) -> None:
         """Keep what passes cost; believe of guesses what is believed of any."""

@@ -7,8 +7,9 @@ from math import exp, log, log2
 
 from specdec_cli.core.cost_curve import CostCurve
 
-LEARN_PACE = 0.15  # of a pass's surprise, how much is put down to the machine as a whole,
-LEARN_ROWS = 0.25  # and how much to its number of rows; the rest was noise
+LEARN_PACE = 0.2  # of a pass's surprise, how much is put down to the machine as a whole
+LEARN_ROWS = 0.03  # and how much at least to its number of rows, the more the fewer were seen
+MEASURED = 8  # passes that a point known from the start is worth
 SURPRISE = log(2)  # a single pass more than twice off says something about that pass alone
 EXACT = 16  # rows; above, kernels have no more steps
 
@@ -26,6 +27,7 @@ class PassSeconds:
         self._points = dict(points)
         self._curve = CostCurve(self._points)
         self._known: dict[int, float] = {}
+        self._seen = dict.fromkeys(self._points, MEASURED)
         self.pace = pace
 
     @property
@@ -48,9 +50,9 @@ class PassSeconds:
             rows, seconds = nearest, seconds * nearest / rows
         surprise = max(-SURPRISE, min(SURPRISE, log(seconds / self(rows))))
         self.pace *= exp(LEARN_PACE * surprise)
-        at_pace_one = self._known[rows] * exp(LEARN_ROWS * surprise)
         if rows == 1:  # the yardstick: what one row costs at pace 1 is what pace means
             return
-        self._points[rows] = at_pace_one
+        seen = self._seen[rows] = self._seen.get(rows, 0) + 1
+        self._points[rows] = self._known[rows] * exp(max(LEARN_ROWS, 1 / (seen + 1)) * surprise)
         self._curve = CostCurve(self._points)
         self._known.clear()

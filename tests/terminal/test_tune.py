@@ -121,7 +121,7 @@ def test_an_interrupted_one_prints_what_it_has_and_writes_nothing(
     config().parent.mkdir(parents=True)
     config().write_text("temp = 0.5\n")
     screen = watch(
-        "tune", "-m", model("large"), "--prompts", prompts, "-n", "400", "--ignore-eos",
+        "tune", "-m", model("large"), "--prompts", prompts, "-n", "400",
         env={"SPECDEC_THREADS": "1"}, columns=120,
     )  # fmt: skip
     screen.wait_for("mine ·")  # a first answer has begun, so the batch sizes are known

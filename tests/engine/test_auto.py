@@ -1,0 +1,117 @@
+"""`auto` on real contexts, end to end: the same text, whatever the clock has to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from gguf_files import write_tiny
+
+from specdec_cli.app.draft_models import DraftFile
+from specdec_cli.app.generate import Answer, AnswerOptions, answer
+from specdec_cli.app.session import LoadOptions, Session
+from specdec_cli.core.options import SamplingOptions
+from specdec_cli.core.pass_seconds import PassSeconds
+from specdec_cli.engine.llama.chat_template import ChatTemplate
+
+GREEDY, SAMPLED = SamplingOptions(temp=0), SamplingOptions(temp=0.8)
+samplings = pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
+MOST = 7
+
+
+@contextmanager
+def session(target: Path, *drafts: Path, rows: int = MOST) -> Iterator[Session]:
+    files = tuple(DraftFile(path, f"draft{i}") for i, path in enumerate(drafts))
+    options = LoadOptions(target, files, draft_tokens=rows, context_size=256, threads=1)
+    with closing(Session(options)) as opened:
+        yield opened
+
+
+def said(
+    opened: Session, sampling: SamplingOptions, count: int, *, rule: str = "coupled", plain: str = ""
+) -> Answer:
+    prompt = ChatTemplate(opened.model).tokens([{"role": "user", "content": "the cat"}])
+    options = AnswerOptions(sampling, 5, rule=rule, max_tokens=count, ignore_eos=True)
+    *_, last = answer(opened, prompt, options, no_draft=plain)
+    assert isinstance(last, Answer)
+    return last
+
+
+def make_drafting_pay(opened: Session) -> None:
+    """As if wide passes cost nothing more, and drafts next to nothing."""
+    opened.experience.verify = PassSeconds({rows: 10.0 + 0.01 * rows for rows in (1, 2, 4, 8)})
+    for draft in opened.drafts:
+        cheap = PassSeconds({rows: 1e-7 * rows for rows in (1, 2, 4, 8, 64)})
+        opened.experience.drafts[draft.key] = cheap
+
+
+@samplings
+@pytest.mark.parametrize("known", [False, True], ids=["first use", "costs known"])
+def test_tiny_models_of_other_weights_answer_as_the_target_alone(
+    tmp_path: Path, sampling: SamplingOptions, known: bool
+) -> None:
+    paths = [write_tiny(tmp_path / f"{seed}.gguf", seed=seed) for seed in range(3)]
+    with session(*paths) as opened:
+        plain = said(opened, sampling, 80, plain="to compare")
+        opened.target.forget()
+        if known:
+            make_drafting_pay(opened)
+        drafted = said(opened, sampling, 80)
+        again = said(opened, sampling, 80)
+    assert not plain.statistics.drafts
+    assert drafted.tokens == again.tokens == plain.tokens
+    assert opened.experience.verify is not None
+    if known:
+        assert drafted.statistics.drafted
+        assert "guesses a draft" in drafted.decision
+
+
+@samplings
+def test_a_real_model_drafts_for_itself_where_that_pays(
+    smollm2: Path, sampling: SamplingOptions
+) -> None:
+    with session(smollm2, smollm2) as opened:
+        plain = said(opened, sampling, 24, plain="to compare")
+        make_drafting_pay(opened)
+        drafted = said(opened, sampling, 24)
+    assert drafted.tokens == plain.tokens
+    assert (drafted.statistics.acceptance_rate or 0) > 0.9
+    assert (drafted.statistics.mean_acceptance_length or 0) > 2
+
+
+@pytest.mark.parametrize("rule", ["rejection", "block"])
+def test_rules_that_draw_run_under_it_too(tmp_path: Path, rule: str) -> None:
+    paths = [write_tiny(tmp_path / f"{seed}.gguf", seed=seed) for seed in range(2)]
+    with session(*paths) as opened:
+        make_drafting_pay(opened)
+        drafted = said(opened, SAMPLED, 40, rule=rule)
+    assert len(drafted.tokens) == 40
+    assert drafted.statistics.drafted
+
+
+def test_what_one_session_learned_the_next_one_knows(tmp_path: Path) -> None:
+    paths = [write_tiny(tmp_path / f"{seed}.gguf", seed=seed) for seed in range(2)]
+    with session(*paths) as opened:
+        assert opened.experience.verify is None
+        said(opened, GREEDY, 60)
+        assert opened.remember() == ""
+        learned = opened.experience.as_dict()
+    with session(*paths) as opened:
+        assert opened.experience.as_dict() == learned
+        passes = said(opened, GREEDY, 60)
+        assert passes.decision != "plain: the answer ended while measuring"
+
+
+def test_an_answer_that_ends_while_measuring_is_plain_and_leaves_nothing_behind(
+    tmp_path: Path,
+) -> None:
+    paths = [write_tiny(tmp_path / f"{seed}.gguf", seed=seed) for seed in range(2)]
+    with session(*paths) as opened:
+        short = said(opened, GREEDY, 3)
+        assert short.decision == "plain: the answer ended while measuring"
+        assert opened.experience.verify is None
+        assert opened.remember() == ""
+    with session(*paths) as opened:
+        assert opened.experience.verify is None
