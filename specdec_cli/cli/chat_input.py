@@ -13,7 +13,7 @@ from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
-from prompt_toolkit.completion import CompleteEvent, Completer
+from prompt_toolkit.completion import CompleteEvent, Completer, get_common_complete_suffix
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import FormattedText
@@ -205,10 +205,10 @@ def _keys(completer: Completer) -> KeyBindings:
             buffer.complete_next()
             return
         found = list(completer.get_completions(buffer.document, CompleteEvent()))
-        if len(found) == 1:
-            buffer.apply_completion(found[0])
-        else:
-            buffer.start_completion(insert_common_part=True)
+        if common := get_common_complete_suffix(buffer.document, found):
+            buffer.insert_text(common)
+        elif found:
+            buffer.start_completion()
 
     @keys.add("c-g", filter=here)
     def editor(event: KeyPressEvent) -> None:
