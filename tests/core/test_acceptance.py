@@ -82,7 +82,10 @@ def test_guesses_teach_their_own_bucket_and_what_follows_the_bucket_before_them(
 def test_guesses_behind_a_rejection_teach_nothing() -> None:
     known = believing()
     known.saw([HIGH, HIGH, LOW, LOW], [1.0, 0.0])
-    assert [rate.seen for rate in known.stands] == [0.0] * (START - 2) + [pytest.approx(2, rel=0.02), 0.0]
+    assert [rate.seen for rate in known.stands] == [0.0] * (START - 2) + [
+        pytest.approx(2, rel=0.02),
+        0.0,
+    ]
     assert known.follows[START].seen == 1.0
     assert known.after(LOW) == 0.6
     assert sum(rate.seen for rate in known.follows) == 2.0

@@ -187,9 +187,7 @@ def sampled_answer(
             sources.append(Source(SuffixDrafter(ends=frozenset(), min_match=1), known))
             continue
         model = Timed({"near": NEAR, "far": FAR}[name], draft_seconds, clock)
-        drafter = ModelDrafter(
-            model, sampling, target_vocab=MANY, ends=frozenset(), source=name
-        )
+        drafter = ModelDrafter(model, sampling, target_vocab=MANY, ends=frozenset(), source=name)
         known = experience.of(name, "sampled", Kind.model)
         sources.append(Source(drafter, known, seconds(draft_seconds), drafter.behind))
     policy = Adaptive(sources, seconds(target_seconds), MOST, clock=clock)

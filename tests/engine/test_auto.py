@@ -30,7 +30,12 @@ def session(target: Path, *drafts: Path, rows: int = MOST) -> Iterator[Session]:
 
 
 def said(
-    opened: Session, sampling: SamplingOptions, count: int, *, rule: str = "coupled", plain: str = ""
+    opened: Session,
+    sampling: SamplingOptions,
+    count: int,
+    *,
+    rule: str = "coupled",
+    plain: str = "",
 ) -> Answer:
     prompt = ChatTemplate(opened.model).tokens([{"role": "user", "content": "the cat"}])
     options = AnswerOptions(sampling, 5, rule=rule, max_tokens=count, ignore_eos=True)
