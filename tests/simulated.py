@@ -244,7 +244,7 @@ class Play:
         known = self.experience.verify
         if known is not None:
             return adaptive(known)
-        return FirstUse(self.target, adaptive, self.clock)
+        return FirstUse(self.target, adaptive, MOST + 1, self.clock)
 
     def rounds(self, drafting: Drafting, length: int | None = None) -> Iterator[Round]:
         world = self.world

@@ -55,7 +55,8 @@ def drafting(
         )
 
     known = session.experience.verify
-    return FirstUse(session.target, adaptive) if known is None else adaptive(known)
+    rows = session.options.draft_tokens + 1
+    return FirstUse(session.target, adaptive, rows) if known is None else adaptive(known)
 
 
 def _source(session: Session, sampling: SamplingOptions, name: str, verify: PassSeconds) -> Source:

