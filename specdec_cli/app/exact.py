@@ -131,19 +131,19 @@ def _ask(question: Question) -> str:
 def _memory_file(path: Path, widths: tuple[int, ...], threads: int, gpu_layers: int) -> Path:
     status = path.stat()
     key = (
-        path.name, status.st_size, status.st_mtime_ns, library.versions(), processor(),
+        path.name, status.st_size, status.st_mtime_ns, library.versions(), processor_key(),
         widths, threads, gpu_layers if library.has_gpu() else 0,
     )  # fmt: skip
     digest = sha256(repr(key).encode()).hexdigest()[:16]
     return user_cache_path("specdec") / "exact" / f"{digest}.json"
 
 
-def processor() -> str:
+def processor_key() -> str:
     """The processor with its instruction sets: what llama.cpp chooses kernels by."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor() or platform.machine()
+        return platform.processor_key() or platform.machine()
     return "".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
 
 

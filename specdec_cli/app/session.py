@@ -126,12 +126,10 @@ class Session:
         """Where guesses come from; None where there is nothing to guess with."""
         if name == SUFFIX:
             return SuffixDrafter(ends=self.model.vocabulary.ends)
-        draft = self.draft(name)
-        return None if draft is None else draft.drafter(self.model, sampling)
-
-    def draft(self, name: str = "auto") -> Draft | None:
-        """The draft of that name, or whichever there is."""
-        return next((draft for draft in self.drafts if name in (draft.name, "auto")), None)
+        for draft in self.drafts:
+            if name in (draft.name, "auto"):
+                return draft.drafter(self.model, sampling)
+        return None
 
     def _load(
         self, path: Path, gpu_layers: int, on_progress: Callable[[float], None] | None = None

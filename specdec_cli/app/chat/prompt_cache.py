@@ -12,7 +12,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from specdec_cli.app.chat.files import reason
-from specdec_cli.app.exact import processor
+from specdec_cli.app.exact import processor_key
 from specdec_cli.app.session import Session
 from specdec_cli.engine.llama import library, state
 from specdec_cli.engine.llama.context import LlamaContext, common_prefix
@@ -50,7 +50,7 @@ def readers(session: Session) -> dict[str, Reader]:
         "thread count": session.threads,
         "choice of flash attention": load.flash_attention,
         "version of llama.cpp": {**library.versions(), "system": library.system()},
-        "processor": sha256(processor().encode()).hexdigest()[:16],
+        "processor": sha256(processor_key().encode()).hexdigest()[:16],
     }
 
     def reader(
