@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-PATIENCE = 10
+PATIENCE = 120  # seconds; only a hang reaches it
 
 
 @dataclass(frozen=True)

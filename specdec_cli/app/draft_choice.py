@@ -55,7 +55,10 @@ def choose(
     worthy, left_out = [], []
     for file in found:
         asked = file.name in wanted
-        reason = "" if asked else worth_loading(experience, fingerprint(file.path), answer, prompt)
+        known = file.path.is_file()  # what is not will be named by the load
+        reason = ""
+        if known and not asked:
+            reason = worth_loading(experience, fingerprint(file.path), answer, prompt)
         if reason:
             left_out.append(f"{named(file)} is not loaded: {reason}")
         else:

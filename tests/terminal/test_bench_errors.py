@@ -40,7 +40,7 @@ def bench(model: Model) -> Bench:
         (["-k", "65"], ["'65'", "0 to 64"]),
         (["-k", "4,x"], ["'x'"]),
         (["-k", "9" * 5000], ["--draft-tokens"]),
-        (["--drafter", "modle"], ["'modle'", "auto, model, suffix"]),
+        (["--drafter", "modle"], ["'modle'", "auto, model, self, suffix"]),
         (["--drafter", ","], ["--drafter"]),
         (["--accept", "coupled,greedy"], ["'greedy'", "coupled, rejection, block"]),
         (["--category", "chatt"], ["'chatt'", "did you mean 'chat'?"]),

@@ -33,7 +33,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A model is about to read the prompt: the target before the first token, a draft after it."""
+    """A model is about to read the prompt: the target before the first token, a draft after it.
+
+    Whether a draft does is up to the policy.
+    """
 
     model: str  # `target`, or the draft's source
     tokens: int

@@ -54,7 +54,8 @@ class Settings:
             stops=self.stops,
         )
 
-    def draft(self, session: Session) -> Draft | None:
-        """The draft that will read along; None for plain decoding and guesses without a model."""
-        wanted = self.draft_tokens != 0 and not self.plain and session.target.can_roll_back
-        return session.draft(self.drafter) if wanted else None
+    def drafts(self, session: Session) -> list[Draft]:
+        """Those that may read along: none for plain decoding and guesses without a model."""
+        if self.draft_tokens == 0 or self.plain or not session.target.can_roll_back:
+            return []
+        return [draft for draft in session.drafts if self.drafter in (draft.name, "auto")]

@@ -193,7 +193,7 @@ class Talk:
                 if isinstance(event, Token):
                     words.append(event.text)
                 elif event.passes == 1:  # after the first token, the draft reads the prompt
-                    yield from self._draft_reads(prompt, asked.id)
+                    yield from self._drafts_read(prompt, asked.id)
                 yield event
         finally:
             self.session.stop.clear()  # it was honoured
@@ -203,8 +203,8 @@ class Talk:
         assert result is not None  # `answer` ends with it or raises
         return result
 
-    def _draft_reads(self, prompt: list[int], conversation: str) -> Iterator[Event]:
-        if draft := self.settings.draft(self.session):
+    def _drafts_read(self, prompt: list[int], conversation: str) -> Iterator[Event]:
+        for draft in self.settings.drafts(self.session):
             own = draft.reading(self.session.model, prompt)
             yield from self._memory.read(draft.name, own, conversation)
 

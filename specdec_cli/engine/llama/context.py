@@ -57,7 +57,7 @@ class LlamaContext:
         self.vocab_size = model.vocabulary.size
         self.can_roll_back = not model.recurrent
         self._least = 2 if options.pairs else 1
-        rows = max(options.rows, self._least)
+        rows = self._rows_read = max(options.rows, self._least)
         self._batch_size = max(options.batch, rows + 2)  # no chunk of a prompt is a single row
         self._evaluated: list[int] = []
 
@@ -133,6 +133,12 @@ class LlamaContext:
                 fix="use a larger -c",
             )
         read = max(last, self._least)
+        if read > self._rows_read:  # llama.cpp would end the process
+            raise EvaluationError(
+                f"{read} rows of logits are more than the {self._rows_read} there is room for",
+                why="the context was created for fewer guesses",
+                fix="load with a larger -k",
+            )
         if len(tokens) < read:
             return self._padded(tokens)
         done = self._keep(min(self.cached(tokens), len(tokens) - read))
