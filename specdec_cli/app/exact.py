@@ -143,7 +143,7 @@ def processor_key() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor_key() or platform.machine()
+        return platform.processor() or platform.machine()
     return "".join(sorted({line for line in lines if line.startswith(("model name", "flags"))}))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from statistics import geometric_mean
@@ -189,9 +190,7 @@ def test_measuring_takes_ten_plain_passes_at_most_and_is_done_once(target: Curve
     process = Play(world, experience)
     passes = [len(process.target.passes) for _ in process.rounds(process.auto())]
     (measured,) = [
-        (before, after)
-        for before, after in zip(passes, passes[1:], strict=False)
-        if after > before + 1
+        (before, after) for before, after in itertools.pairwise(passes) if after > before + 1
     ]
     extra = process.target.passes[measured[0] : measured[1] - 1]
     assert extra

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +40,8 @@ def through_json(experience: Experience) -> Experience:
 def test_what_was_learned_survives_a_file() -> None:
     before = lived()
     after = through_json(before)
-    assert before.verify and after.verify
+    assert before.verify
+    assert after.verify
     assert after.verify.pace == 1.0  # that of the machine now is in the points
     for rows in (1, 2, 4, 5, 8, 16, 256):
         assert after.verify(rows) == pytest.approx(before.verify(rows))
@@ -162,7 +164,5 @@ def test_whatever_stands_there_is_read_or_refused_in_the_expected_ways(
         where = record if inner is None else record["acceptance"][0]
         where[key if inner is None else inner] = value
 
-    try:
+    with contextlib.suppress(DAMAGE):
         Experience.from_dict(changed(damage))
-    except DAMAGE:
-        pass
