@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,17 +11,21 @@ import psutil
 
 from specdec_cli.app.draft_models import MODEL, SELF, DraftFile
 from specdec_cli.app.experience_store import recall
-from specdec_cli.app.session import DEFAULT_CONTEXT, LoadOptions, setting_of
+from specdec_cli.app.session import DEFAULT_CONTEXT, LoadOptions, Session, setting_of
 from specdec_cli.core.cost_curve import CostCurve, speedup
 from specdec_cli.core.experience import Experience
+from specdec_cli.core.pass_seconds import PassSeconds
+from specdec_cli.engine.calibration import pass_seconds
 from specdec_cli.engine.gguf import GGUFHeader, read_header, split_parts
 from specdec_cli.engine.llama import library
-from specdec_cli.errors import ModelFileError
+from specdec_cli.errors import EvaluationError, ModelFileError
 from specdec_cli.models.origins import fingerprint
 
 LEAST = 1.05  # speed-up that a draft must be able to reach to be worth loading
 HOPED = 0.85  # acceptance that it is allowed for that, where its own is not better
 LENGTHS = range(1, 17)  # draft lengths that are tried for it
+LOADED = 1e9  # bytes a second that loading a file in the page cache is taken to manage
+ROWS = (1, 8)  # of a draft's passes that are measured when it is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,12 @@ def choose(
     experience = recall(setting_of(options)).experience
     worthy, left_out = [], []
     for file in found:
-        asked = file.name in wanted
-        known = file.path.is_file()  # what is not will be named by the load
         reason = ""
-        if known and not asked:
-            reason = worth_loading(experience, fingerprint(file.path), answer, prompt)
+        if file.name not in wanted and file.path.is_file():  # what is not, the load will name
+            loading = file.path.stat().st_size / LOADED
+            reason = worth_loading(
+                experience, fingerprint(file.path), answer, prompt, loading=loading
+            )
         if reason:
             left_out.append(f"{named(file)} is not loaded: {reason}")
         else:
@@ -97,13 +103,16 @@ def fit(
     return Choice(tuple(kept), tuple(left_out))
 
 
-def worth_loading(experience: Experience, draft: str, answer: int | None, prompt: int) -> str:
+def worth_loading(
+    experience: Experience, draft: str, answer: int | None, prompt: int, *, loading: float = 0.0
+) -> str:
     """Why a draft could not pay, by what passes cost here; nothing where it could, or may.
 
     Args:
-        draft: its key in the experience. One that has never run is always worth it.
+        draft: its key in the experience. One that has never been loaded is always worth it.
         answer: tokens that the answer may have, where that is known.
         prompt: tokens that the draft has to read before its first guess, roughly.
+        loading: seconds that loading it takes, roughly.
     """
     if experience.verify is None or draft not in experience.drafts:
         return ""
@@ -116,9 +125,19 @@ def worth_loading(experience: Experience, draft: str, answer: int | None, prompt
         return f"even with {acceptance:.0%} of its guesses right it would not pay here (measured)"
     if answer is not None:
         saved = max(0, answer - 1) * verify(1) * (1 - 1 / best)  # the first token is the prompt's
-        if saved < drafting(max(1, prompt)):
-            return f"{answer} tokens are too few to pay for its reading of the prompt (measured)"
+        if saved < loading + drafting(max(1, prompt)):
+            tokens = "1 token is" if answer == 1 else f"{answer} tokens are"
+            return f"{tokens} too few to make up for loading it and its reading of the prompt"
     return ""
+
+
+def measure_drafts(session: Session) -> None:
+    """Before a draft is first used: what its passes cost, so that nobody has to guess."""
+    for draft in session.drafts:
+        if draft.key not in session.experience.drafts:
+            with suppress(EvaluationError):  # the answer will meet it again, and say so
+                found = pass_seconds(draft.context, ROWS, context=0, read="last", tokens=(0, 1))
+                session.experience.drafts[draft.key] = PassSeconds(found)
 
 
 def sources(drafts: Sequence[DraftFile]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Event
@@ -97,7 +97,6 @@ class Session:
         self._setting = setting_of(options)
         recalled = recall(self._setting)
         self.experience = recalled.experience
-        self._recalled = frozenset(recalled.experience.drafts)
         self._recall_failed = bool(recalled.problem)
         if recalled.problem:
             self.notices.append(f"the record of what passes cost {recalled.problem}")
@@ -122,12 +121,7 @@ class Session:
         """
         if self.experience.verify is None:
             return ""
-        measured = {  # a cost that was only guessed must not decide what is loaded
-            key: seconds
-            for key, seconds in self.experience.drafts.items()
-            if key in self._recalled or seconds.pace != 1
-        }
-        problem = keep(self._setting, replace(self.experience, drafts=measured))
+        problem = keep(self._setting, self.experience)
         if not problem or self._recall_failed:
             return ""
         return f"the record of what passes cost {problem}"

@@ -52,12 +52,14 @@ class Findings:
     Attributes:
         models: each draft model alone, where there are several.
         ways: every way of drafting with the best of them.
+        notices: what a person should know about how the models were loaded.
     """
 
     threads: list[Speed] = field(default_factory=list)
     batches: list[Speed] = field(default_factory=list)
     models: list[Result] = field(default_factory=list)
     ways: list[Result] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     @property
     def best(self) -> Way | None:
@@ -113,13 +115,13 @@ def tune(
         models = [file for file in drafts if file.name != SELF]
         if len(models) > 1:
             ways = [Way(file.name, (file,)) for file in models]
-            yield from _answers(options, ways, work, found.models, stop)
+            yield from _answers(options, ways, work, found, found.models, stop)
             best = max(found.models, key=lambda result: result.speedup, default=None)
             models = list(best.way.drafts) if best else []
         if not stop.is_set():
             own = [file for file in drafts if file.name == SELF]
             kept = [*(replace(file, name=MODEL) for file in models), *own]
-            yield from _answers(options, ways_of(kept), work, found.ways, stop)
+            yield from _answers(options, ways_of(kept), work, found, found.ways, stop)
     except Interrupted:
         pass
 
@@ -162,13 +164,23 @@ def _machine(options: LoadOptions, work: Work, found: Findings, stop: Event) -> 
 
 
 def _answers(
-    options: LoadOptions, ways: Sequence[Way], work: Work, found: list[Result], stop: Event
+    options: LoadOptions,
+    ways: Sequence[Way],
+    work: Work,
+    found: Findings,
+    results: list[Result],
+    stop: Event,
 ) -> Iterator[Progress]:
-    """Answers by turns, plainly and in every way, from one session that has all their drafts."""
+    """Answers by turns, plainly and in every way, from one session that has all their drafts.
+
+    Args:
+        results: of `found`; to be filled.
+    """
     files = list(dict.fromkeys(file for way in ways for file in way.drafts))
     names = ", ".join([options.target.stem, *(file.path.stem for file in files)])
     yield Progress(0, 1, None, f"loading {names}")
     with Session(replace(options, drafts=tuple(files)), stop=stop) as session:
+        found.notices += session.notices
         if not session.target.can_roll_back:
             return
         ways = [way for way in ways if all(file.name in session.drafters for file in way.drafts)]
@@ -188,7 +200,7 @@ def _answers(
                 runs.append(event)
                 continue
             yield event
-        found[:] = [
+        results[:] = [
             Result(ways[total.candidate], total.speedup, total.interval)
             for total in totals(plan, rows(plan, runs))
         ]

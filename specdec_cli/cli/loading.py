@@ -63,7 +63,12 @@ def open_session(
         if len(choice.drafts) > 1:
             terminal.remark(sources(choice.drafts))
         options = replace(options, drafts=choice.drafts, left_out="; ".join(choice.left_out))
-    return load_session(terminal, options)
+    session = load_session(terminal, options)
+    if session.drafts and load.guesses is None:
+        from specdec_cli.app.draft_choice import measure_drafts
+
+        measure_drafts(session)
+    return session
 
 
 def load_models(

@@ -23,7 +23,10 @@ def load_settings(context: typer.Context, profile: str | None) -> str | None:
     parameters = configurable(context)
     settings = read_settings(profile, known_keys(context))
     here = {parameters[key]: setting for key, setting in settings.items() if key in parameters}
-    context.default_map = {name: _checked(name, s.value, s.origin) for name, s in here.items()}
+    several = {p.name for p in context.command.params if getattr(p, "multiple", False)}
+    context.default_map = {
+        name: _checked(name, s.value, s.origin, several=name in several) for name, s in here.items()
+    }
     context.default_map.update(given)  # flags before the command's name
     context.meta[ORIGINS] = {name: setting.origin for name, setting in here.items()}
     return profile
@@ -62,13 +65,14 @@ def known_keys(context: typer.Context) -> set[str]:
     return keys - NOT_CONFIGURABLE
 
 
-def _checked(name: str, value: Any, origin: str) -> Any:
+def _checked(name: str, value: Any, origin: str, *, several: bool) -> Any:
     if isinstance(value, dict):
         key = name.replace("_", "-")
         raise UsageError(
             f"{key!r} in {origin} is a table", why="it needs a value", fix=f"write {key} = ..."
         )
-    return value
+    # One value will do where several may be: a draft that `run` takes is one that `bench` takes.
+    return [value] if several and not isinstance(value, list) else value
 
 
 def source_of(context: typer.Context, name: str) -> str:

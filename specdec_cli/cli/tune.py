@@ -107,6 +107,8 @@ def tune(
             left = event.seconds_left
             soon = f" · about {left:.0f} s left" if left else ""
             say(f"{event.doing} · {event.done}/{event.total}{soon}")
+    for notice in found.notices:
+        terminal.notice(notice)
     values = None
     if not signals.received:
         values = profile(_reference(flags.model, target), work, found) | _switches(flags)

@@ -361,7 +361,11 @@ def test_why_is_empty_where_nothing_was_refused(make: Make) -> None:
 def test_why_knows_chance(tmp_path: Path) -> None:
     target, draft = (write_tiny(tmp_path / f"{seed}.gguf", seed=seed) for seed in (1, 2))
     with load(target, draft, exact=False) as session:
-        talk = Talk(session, Conversation("m"), Settings(SamplingOptions(), 3, max_tokens=60))
+        talk = Talk(
+            session,
+            Conversation("m"),
+            Settings(SamplingOptions(), 3, drafter="model", draft_tokens=4, max_tokens=60),
+        )
         run(talk.ask("hello"))
         found = talk.why(5)
         assert len(found) == 5

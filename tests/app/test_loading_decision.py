@@ -14,6 +14,7 @@ from specdec_cli.app.draft_choice import (
     cache_bytes_per_token,
     choose,
     fit,
+    measure_drafts,
     sources,
     worth_loading,
 )
@@ -68,7 +69,13 @@ def test_a_short_answer_has_to_pay_for_the_drafts_reading(
     reason = worth_loading(known(CHEAP), "draft", answer, prompt)
     assert (reason == "") is loaded
     if not loaded:
-        assert f"{answer} tokens are too few" in reason
+        assert reason.startswith("1 token is" if answer == 1 else f"{answer} tokens are")
+
+
+def test_a_short_answer_has_to_pay_for_loading_too() -> None:
+    assert worth_loading(known(CHEAP), "draft", 16, 40, loading=0.4) == ""
+    assert "loading it" in worth_loading(known(CHEAP), "draft", 16, 40, loading=4.0)
+    assert worth_loading(known(CHEAP), "draft", None, 40, loading=4.0) == ""
 
 
 @pytest.fixture
@@ -125,6 +132,18 @@ def test_what_was_asked_for_is_loaded_whatever_it_costs(
     assert decide(options, files).drafts == ()
     assert decide(options, files, wanted=("model",)).drafts == (files[0],)
     assert decide(options, files, wanted=("self",)).drafts == (files[1],)
+
+
+def test_a_new_draft_is_measured_once_before_it_is_used(
+    target: Path, files: list[DraftFile]
+) -> None:
+    with Session(LoadOptions(target, drafts=tuple(files), threads=1)) as session:
+        keys = [draft.key for draft in session.drafts]
+        known = session.experience.drafts[keys[0]] = PassSeconds(DRAFT)
+        measure_drafts(session)
+        assert session.experience.drafts[keys[0]] is known
+        assert 0 < session.experience.drafts[keys[1]](1) < 1
+        assert not session.draft("self").context.cached([1, 2, 3])
 
 
 def with_memory(monkeypatch: pytest.MonkeyPatch, size: int) -> None:

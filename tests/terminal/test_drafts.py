@@ -220,6 +220,21 @@ def test_every_text_is_the_plain_one(specdec: Specdec, models: Path, target: Pat
         assert specdec(*arguments, *kind).out == plain
 
 
+def test_a_benchmark_takes_a_self_draft_too(
+    specdec: Specdec, models: Path, target: Path, tmp_path: Path
+) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text('{"prompt": "hello"}\n')
+    arguments = ["bench", "-m", target, "--prompts", prompts, "-n", "8", "-r", "1", "--json"]
+    specdec(*arguments, "--drafter", "self").failed(2, "no self draft", "specdec draft make")
+    specdec("draft", "make", target)
+    rows = specdec(*arguments, "--drafter", "self,auto", "-k", "auto,3").json["results"]
+    found = {(row["drafter"], row["k"]) for row in rows}
+    assert found == {("self", "auto"), ("self", 3), ("auto", "auto")}
+    only = specdec(*arguments, "--drafter", "suffix", "-k", "3").json
+    assert {row["drafter"] for row in only["results"]} == {"suffix"}
+
+
 def test_a_draft_known_not_to_pay_is_not_loaded_and_the_document_says_so(
     specdec: Specdec, models: Path, target: Path, model: Model
 ) -> None:

@@ -10,7 +10,10 @@ from command import Ran
 from specdec_cli import __version__
 
 Specdec = Callable[..., Ran]
-COMMANDS = ("run", "pull", "list", "config show", "config path")
+COMMANDS = (
+    "run", "pull", "list", "config show", "config path", "tune", "draft make", "draft list",
+    "draft rm", "memory show", "memory clear",
+)  # fmt: skip
 
 
 def test_no_arguments_show_the_help(specdec: Specdec) -> None:

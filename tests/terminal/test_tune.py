@@ -69,6 +69,20 @@ def test_the_result_is_a_profile_that_a_run_can_use(
     assert params["temp"] == 0.5
 
 
+def test_a_profile_with_a_draft_is_one_that_every_command_takes(
+    specdec: Specdec, model: Model, models: Path, prompts: Path
+) -> None:
+    profile = f'model = "{model("large")}"\ndraft-model = "{models / "draft.gguf"}"\n'
+    Path("specdec.toml").write_text(f"[profiles.tuned]\n{profile}draft-tokens = 2\n")
+    chosen = ["--profile", "tuned", *SHORT, "--json"]
+    run = specdec("run", *chosen, "hello").json
+    assert run["draft_model"] == str(models / "draft.gguf")
+    bench = specdec("bench", *chosen, "--prompts", prompts, "-r", "1").json
+    assert {(row["drafter"], row["k"]) for row in bench["results"]} == {("model", 2)}
+    document = specdec("tune", *chosen, "--prompts", prompts, "-b", "64", "--dry-run").json
+    assert document["drafting"][1]["draft_models"] == [str(models / "draft.gguf")]
+
+
 def test_the_document_holds_every_figure(
     specdec: Specdec, model: Model, models: Path, prompts: Path
 ) -> None:
