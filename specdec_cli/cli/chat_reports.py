@@ -91,10 +91,10 @@ def drafter(chat: Chat) -> str:
         return "off (/spec off)"
     if load.plain:
         return f"off ({load.plain})"
-    found = chat.session.drafter(chat.flags.sampling.options(), load.drafter.value)
-    if found is None:
-        return "off (no draft model; /draft REF loads one)"
-    return f"{found.source}, k {load.guesses}"
+    sources = chat.session.sources_of(load.drafter.value)
+    if not sources:
+        return f"off (no {load.drafter} is loaded; /draft REF loads a draft)"
+    return f"{'/'.join(sources)}, k {load.length}"
 
 
 def context(chat: Chat, _argument: str) -> None:

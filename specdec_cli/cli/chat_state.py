@@ -80,6 +80,8 @@ class Chat:
         return self._common.offline
 
     def close(self) -> None:
+        if problem := self.session.remember():
+            self.terminal.notice(problem)
         for notice in self.talk.close():
             say(self.terminal, notice)
         self.session.close()

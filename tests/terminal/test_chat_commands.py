@@ -19,7 +19,7 @@ TALE = "".join(f" w{i}" for i in range(12))
 
 
 def pair(model: Model) -> list[object]:
-    return ["-m", model("story"), "-md", model("draft"), "-n", 12]
+    return ["-m", model("story"), "-md", model("draft"), "-k", 4, "-n", 12]
 
 
 def test_a_pipe_is_a_message_a_line_and_its_end_leaves_with_0(
@@ -60,7 +60,7 @@ def test_an_unknown_command_is_said_to_be_unknown_and_not_sent(
         ("/set temp 3x", ["--temp cannot be '3x'", "valid number"]),
         ("/set temp -1", ["--temp cannot be -1.0", "0 or more"]),
         ("/set k 65", ["--draft-tokens cannot be '65'", "64"]),
-        ("/set k 16", ["-k cannot be 16 in this chat", "15 guesses a round"]),
+        ("/set k 40", ["-k cannot be 40 in this chat", "31 guesses a round"]),
         ("/set drafter foo", ["--drafter cannot be 'foo'", "suffix"]),
         ("/set ghost maybe", ["ghost cannot be 'maybe'", "on or off"]),
         ("/set seed -2", ["--seed cannot be -2"]),

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from os.path import commonpath
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chats import ChatScreen, Turn, conversations, messages
-from command import PATIENCE, environment
+from command import environment
 from gguf_files import write_with_vocabulary_of
 
 Talk = Callable[..., ChatScreen]
+Fresh = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
 TOKENS = 12
 FRESH = """
-import json, sys
+import json, os, sys
 from pathlib import Path
-from specdec_cli.app.chat.conversation import Conversation
 from specdec_cli.app.exact import find_exact, require_exact
 from specdec_cli.app.generate import AnswerOptions, answer
 from specdec_cli.app.session import LoadOptions, Session
@@ -30,39 +30,52 @@ from specdec_cli.engine.llama.chat_template import ChatTemplate
 
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 probe = find_exact(path, draft_tokens=4, threads=1, gpu_layers=-1)
-numerics = require_exact(probe, best_effort=False)
-with Session(LoadOptions(path, threads=1, numerics=numerics)) as session:
-    prompt = ChatTemplate(session.model).tokens(json.load(sys.stdin))
-    *_, last = answer(session, prompt, AnswerOptions(SamplingOptions(temp=0), max_tokens=limit))
-print(json.dumps({"prompt": prompt, "tokens": last.tokens, "text": last.text}))
+options = LoadOptions(path, threads=1, numerics=require_exact(probe, best_effort=False))
+greedy = AnswerOptions(SamplingOptions(temp=0), max_tokens=limit)
+for line in sys.stdin:
+    if os.fork() == 0:
+        with Session(options) as session:
+            prompt = ChatTemplate(session.model).tokens(json.loads(line))
+            *_, last = answer(session, prompt, greedy)
+        said = {"prompt": prompt, "tokens": last.tokens, "text": last.text}
+        print(json.dumps(said), flush=True)
+        os._exit(0)
+    os.wait()
 """
 
 
-def fresh_answer(model: Path, history: list[dict[str, Any]]) -> dict[str, Any]:
-    """What a process that has never read anything else answers."""
-    said = [{"role": m["role"], "content": m["content"]} for m in history]
-    process = subprocess.run(
-        [sys.executable, "-c", FRESH, str(model), str(TOKENS)],
-        input=json.dumps(said),
-        capture_output=True,
+@pytest.fixture
+def fresh(smollm2: Path) -> Iterator[Fresh]:
+    """What a process that has read nothing else answers to a history: a new one each time."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FRESH, str(smollm2), str(TOKENS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
         env=environment(),
-        timeout=PATIENCE,
-        check=True,
-    )
-    return dict(json.loads(process.stdout))
+    ) as process:
+
+        def answer(history: list[dict[str, Any]]) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            said = [{"role": m["role"], "content": m["content"]} for m in history]
+            process.stdin.write(json.dumps(said) + "\n")
+            process.stdin.flush()
+            return dict(json.loads(process.stdout.readline()))
+
+        yield answer
 
 
 class Checked:
     """Compares each turn with a fresh process, and what was read with what was new."""
 
-    def __init__(self, model: Path) -> None:
-        self.model = model
+    def __init__(self, fresh: Fresh) -> None:
+        self._fresh = fresh
         self._read: dict[str, list[int]] = {}  # what each model has read, at least
 
     def check(self, turn: Turn) -> None:
         *history, answer = messages(conversations()[-1])
-        fresh = fresh_answer(self.model, history)
+        fresh = self._fresh(history)
         assert turn.tokens == fresh["tokens"]
         assert answer["content"] == fresh["text"]
         prompt = fresh["prompt"]
@@ -82,7 +95,8 @@ class Checked:
 
 def common(one: list[int], other: list[int]) -> int:
     """Length of the longest prefix that both begin with."""
-    return len(commonpath([one, other]))
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +106,12 @@ def clueless(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_with_vocabulary_of(path, smollm2)
 
 
-def test_every_answer_is_that_of_a_fresh_process(talk: Talk, smollm2: Path, clueless: Path) -> None:
-    options = ["--exact", "--greedy", "-n", TOKENS, "-c", 1024]
+def test_every_answer_is_that_of_a_fresh_process(
+    talk: Talk, smollm2: Path, clueless: Path, request: pytest.FixtureRequest
+) -> None:
+    options = ["--exact", "--greedy", "-k", 4, "-n", TOKENS, "-c", 1024]
     chat = talk("-m", smollm2, "-md", smollm2, *options)
-    checked = Checked(smollm2)
+    checked = Checked(request.getfixturevalue("fresh"))  # now that the kernels are known
     for question in ("Name a fruit.", "A red one?", "Is it sweet?", "Where does it grow?"):
         checked.check(chat.ask(question))
     assert "drafts accepted" in chat.text
