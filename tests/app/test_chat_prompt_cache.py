@@ -176,6 +176,42 @@ def test_the_least_recently_used_make_room(home: Home) -> None:
     assert small.size <= small.limit
 
 
+def test_what_served_another_chat_is_not_old(home: Home) -> None:
+    home.chat("one")
+    first, home.conversation = home.own(), home.conversation.cleared()
+    os.utime(first, (1e9, 1e9))
+    home.chat("two")
+    assert first.stat().st_mtime > 1e9
+
+
+def test_what_was_just_written_is_kept_whatever_the_clock_says(home: Home) -> None:
+    home.conversation = Conversation("tiny").with_system("x" * 60)
+    home.chat("one")
+    for path in home.states.values():
+        os.utime(path, (4e9, 4e9))
+    tight = PromptCache(home.cache.directory, limit=home.cache.size)
+    home.conversation = Conversation("tiny").with_system("y" * 60)
+    home.chat("one", cache=tight)
+    assert home.own("model").exists()
+
+
+def test_nothing_new_is_not_written_again(home: Home) -> None:
+    home.chat("one")
+    with load(home.target, home.draft, size=512, exact=False) as session:
+        talk = Talk(session, home.conversation, Settings(GREEDY), prompt_cache=home.cache)
+        run(talk.ask("two"))
+        assert talk.close() == []
+        for path in home.states.values():
+            os.utime(path, (1e9, 1e9))
+        assert talk.close() == []
+        assert {path.stat().st_mtime for path in home.states.values()} == {1e9}
+        talk.replace(talk.conversation.cleared())  # has read nothing yet
+        assert talk.close() == []
+        other = Talk(session, home.conversation.cleared(), Settings(), prompt_cache=home.cache)
+        assert other.close() == []  # what the models have read is not of this one
+    assert len(home.states) == 2
+
+
 def test_many_small_ones_make_room_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt_cache, "MOST", 3)
     for letter in "xyz":

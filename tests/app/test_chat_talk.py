@@ -25,6 +25,7 @@ from specdec_cli.app.chat.conversation import Conversation
 from specdec_cli.app.chat.events import Dropped, NotSaved, Proposed
 from specdec_cli.app.chat.store import Store
 from specdec_cli.app.chat.talk import Settings, Talk
+from specdec_cli.app.chat.totals import Totals
 from specdec_cli.app.generate import Token
 from specdec_cli.app.session import Session
 from specdec_cli.core.options import SamplingOptions
@@ -40,11 +41,17 @@ def make(tmp_path: Path) -> Iterator[Make]:
     opened: list[Session] = []
 
     def talk(
-        *, slips: Sequence[int] = (), size: int = 512, store: Store | None = None, **settings
+        *,
+        slips: Sequence[int] = (),
+        size: int = 512,
+        store: Store | None = None,
+        ends: bool = True,
+        **settings,
     ) -> Talk:
         number = len(opened)
-        target = write_tiny(tmp_path / f"target{number}.gguf", script=SCRIPT)
-        draft = write_tiny(tmp_path / f"draft{number}.gguf", script=SCRIPT, slips=slips)
+        script = SCRIPT if ends else SCRIPT[:-1]
+        target = write_tiny(tmp_path / f"target{number}.gguf", script=script)
+        draft = write_tiny(tmp_path / f"draft{number}.gguf", script=script, slips=slips)
         opened.append(load(target, draft, size=size, exact=False))
         chosen = Settings(**{"sampling": GREEDY, "draft_tokens": 3, **settings})
         return Talk(opened[-1], Conversation("tiny"), chosen, store=store)
@@ -153,6 +160,14 @@ def test_retries_draw_new_seeds(make: Make) -> None:
         run(Talk(talk.session, Conversation("m"), talk.settings).retry())
 
 
+def test_going_on_keeps_the_seed_of_the_answer(make: Make) -> None:
+    talk = make(seed=5, max_tokens=2)
+    run(talk.ask("hello"))
+    run(talk.retry(seed=9))
+    assert run(talk.go_on()).started.seed == 9
+    assert texts(talk) == ["hello", "bulk"]
+
+
 def test_closing_the_stream_keeps_what_was_said(make: Make, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     talk = make(plain="off", store=store)
@@ -169,10 +184,11 @@ def test_closing_the_stream_keeps_what_was_said(make: Make, tmp_path: Path) -> N
 def test_the_question_is_on_disk_before_the_answer_begins(make: Make, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     talk = make(store=store)
-    for event in talk.ask("hello"):
-        if isinstance(event, Token):
-            break
+    events = talk.ask("hello")
+    while not isinstance(next(events), Token):
+        pass
     assert store.load(talk.conversation.id).question == "hello"
+    assert store.load(talk.conversation.id).unanswered
 
 
 def test_a_failed_evaluation_keeps_what_was_said(
@@ -272,10 +288,13 @@ def test_a_question_that_never_fits_is_refused_alone(make: Make, on_full: str) -
 
 def test_an_answer_that_fills_the_context_is_partial(make: Make) -> None:
     talk = make(size=256)
+    around = len(prompt_of(talk.session, Conversation("m").say("a"))) - 1
     with pytest.raises(PromptTooLong):
-        run(talk.ask("a" * 240))
-    turn = run(talk.ask("a" * 232))
+        run(talk.ask("a" * (256 - around)))
+    assert texts(talk) == []
+    turn = run(talk.ask("a" * (253 - around)))
     assert turn.answer.finish == "context"
+    assert len(turn.answer.tokens) == 3
     assert talk.conversation.answer is not None
     assert talk.conversation.answer.partial
 
@@ -375,6 +394,15 @@ def test_why_knows_chance(tmp_path: Path) -> None:
             assert each.drafted.token != each.chosen.token
 
 
+def test_what_the_policy_knows_of_plain_passes_is_not_measured_again(make: Make) -> None:
+    talk = make(draft_tokens=None, max_tokens=60, ends=False)
+    turn = run(talk.ask("hello"))
+    statistics = turn.answer.statistics
+    assert statistics.drafted > 0
+    assert statistics.plain_seconds is not None
+    assert talk.speedup == pytest.approx(statistics.predicted_speedup)
+
+
 def test_totals_add_up_over_turns(make: Make) -> None:
     talk = make(slips=byte_ids("l"))
     turns = [run(talk.ask("one")), run(talk.ask("two"))]
@@ -382,6 +410,9 @@ def test_totals_add_up_over_turns(make: Make) -> None:
     talk.settings = replace(talk.settings, plain="off")
     turns.append(run(talk.ask("three")))
     assert talk.speedup is None
+    one = Totals()
+    one.add(turns[0].answer, 2.0)
+    assert one.plain_seconds == 2.0 * (turns[0].answer.statistics.tokens - 1)
     totals = talk.totals
     statistics = [turn.answer.statistics for turn in turns]
     assert totals.answers == 3

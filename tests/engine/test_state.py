@@ -91,6 +91,16 @@ def test_cells_of_an_interrupted_evaluation_are_not_saved(tmp_path: Path, tiny: 
     ten.close()
 
 
+def test_the_row_that_filled_up_a_pair_is_not_saved(tmp_path: Path, tiny: LlamaModel) -> None:
+    pair, alone = context(tiny, pairs=True), context(tiny)
+    for each in (pair, alone):
+        each.logits([5], last=1)
+    assert pair.memo == alone.memo == [5]
+    assert len(pair.state()) == len(alone.state())
+    pair.close()
+    alone.close()
+
+
 DAMAGE: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda data: b"", "another format"),
     (lambda data: data[:20], "head is unreadable"),

@@ -83,13 +83,19 @@ class Tally:
         self._measured_at = 0  # tokens in the memo
 
     def count(self, answer: Answer, target: LlamaContext) -> None:
-        drafted = answer.statistics.drafted > 0
-        if drafted and answer.finish != "interrupted":
-            self._measure(target)
+        plain_pass = self._plain(answer, target) if answer.statistics.drafted else None
         alone = Totals()
         for totals in (alone, self.totals):
-            totals.add(answer, self._plain_pass if drafted else None)
+            totals.add(answer, plain_pass)
         self.speedup = alone.speedup
+
+    def _plain(self, answer: Answer, target: LlamaContext) -> float | None:
+        """What a plain pass takes: as the policy knows it, or measured."""
+        if answer.statistics.plain_seconds is not None:
+            return answer.statistics.plain_seconds
+        if answer.finish != "interrupted":
+            self._measure(target)
+        return self._plain_pass
 
     def _measure(self, target: LlamaContext) -> None:
         """Evaluate the last tokens of the memo again, one at a time: it is the same afterwards."""
