@@ -13,6 +13,7 @@ from rich.text import Text
 
 from specdec_cli.app.chat.conversation import Message
 from specdec_cli.app.chat.store import Entry
+from specdec_cli.app.session import SUFFIX
 from specdec_cli.cli.console import harmless
 from specdec_cli.cli.summary import folded
 
@@ -92,9 +93,13 @@ def drafter(chat: Chat) -> str:
     if load.plain:
         return f"off ({load.plain})"
     sources = chat.session.sources_of(load.drafter.value)
+    if load.guesses is not None:  # then one source guesses, and a draft before the text itself
+        draft = chat.session.draft(load.drafter.value)
+        sources = sources if load.drafter == SUFFIX else (draft.name,) if draft else ()
     if not sources:
-        return f"off (no {load.drafter} is loaded; /draft REF loads a draft)"
-    return f"{'/'.join(sources)}, k {load.length}"
+        why = chat.session.options.left_out or "no draft model"
+        return f"off ({why}; /draft REF loads one)"
+    return f"{', '.join(sources)}, k {load.length}"
 
 
 def context(chat: Chat, _argument: str) -> None:

@@ -132,7 +132,7 @@ def test_what_is_typed_during_an_answer_waits_and_is_not_in_it(talk: Talk, model
 
 
 def test_the_bar_names_model_drafter_context_and_the_last_answer(talk: Talk, model: Model) -> None:
-    chat = talk("-m", model("story"), "-md", model("draft"), "-n", 30, "-c", 512, columns=100)
+    chat = talk("-m", model("story"), "-md", model("draft"), "-k", 4, "-n", 30, "-c", 512)
     chat.wait_for("story · model, k 4 · 0/512")
     chat.ask("hi")
     chat.wait_for(" · accepted ")
