@@ -41,52 +41,47 @@ def test_a_pipe_can_hold_blocks_and_commands(specdec: Specdec, model: Model) -> 
     assert said == ["one\n\ntwo", "/x y"]
 
 
-@pytest.mark.parametrize(
-    ("typed", "nearest"),
-    [("/stat", "/stats"), ("/clera", "/clear"), ("/s", "/set"), ("/zzz", "/help lists them")],
+WRONG = (
+    ("/set temp 3x", ["--temp cannot be '3x'", "valid number"]),
+    ("/set temp -1", ["--temp cannot be -1.0", "0 or more"]),
+    ("/set k 65", ["--draft-tokens cannot be '65'", "64"]),
+    ("/set k 40", ["-k cannot be 40 in this chat", "31 guesses a round"]),
+    ("/set drafter foo", ["--drafter cannot be 'foo'", "suffix"]),
+    ("/set ghost maybe", ["ghost cannot be 'maybe'", "on or off"]),
+    ("/set seed -2", ["--seed cannot be -2"]),
+    ("/set tempp 1", ["no setting 'tempp'", "the nearest is temp"]),
+    ("/set ctx-size 99", ["no setting 'ctx-size'", "when a chat starts"]),
+    ("/spec maybe", ["/spec cannot be 'maybe'"]),
+    ("/export pdf", ["no form 'pdf'", "md or json"]),
+    ("/load nothing-like-it", ["there is no conversation 'nothing-like-it'"]),
+    ("/read nowhere.txt", ["nowhere.txt"]),
+    ("/model nowhere.gguf", ["nowhere.gguf"]),
+    ("/undo", ["/undo has nothing to work on"]),
+    ("/retry", ["nothing to answer again"]),
+    ("/continue", ["no answer to go on with"]),
+    ("/copy", ["/copy has nothing to work on"]),
+    ("/help foo", ["no command /foo"]),
+    ("/stat", ["there is no command /stat; nothing was sent", "/stats", "//stat sends /stat"]),
+    ("/clera", ["there is no command /clera", "/clear"]),
+    ("/s", ["there is no command /s;", "/set"]),
+    ("/zzz", ["there is no command /zzz", "/help lists them"]),
 )
-def test_an_unknown_command_is_said_to_be_unknown_and_not_sent(
-    specdec: Specdec, model: Model, typed: str, nearest: str
-) -> None:
-    ran = specdec("chat", "-m", model("tale"), input=f"{typed}\n")
-    assert f"there is no command {typed}" in ran.err
-    assert nearest in ran.err
-    assert (ran.out, conversations()) == ("", [])
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("/set temp 3x", ["--temp cannot be '3x'", "valid number"]),
-        ("/set temp -1", ["--temp cannot be -1.0", "0 or more"]),
-        ("/set k 65", ["--draft-tokens cannot be '65'", "64"]),
-        ("/set k 40", ["-k cannot be 40 in this chat", "31 guesses a round"]),
-        ("/set drafter foo", ["--drafter cannot be 'foo'", "suffix"]),
-        ("/set ghost maybe", ["ghost cannot be 'maybe'", "on or off"]),
-        ("/set seed -2", ["--seed cannot be -2"]),
-        ("/set tempp 1", ["no setting 'tempp'", "the nearest is temp"]),
-        ("/set ctx-size 99", ["no setting 'ctx-size'", "when a chat starts"]),
-        ("/spec maybe", ["/spec cannot be 'maybe'"]),
-        ("/export pdf", ["no form 'pdf'", "md or json"]),
-        ("/load nothing-like-it", ["there is no conversation 'nothing-like-it'"]),
-        ("/read nowhere.txt", ["nowhere.txt"]),
-        ("/model nowhere.gguf", ["nowhere.gguf"]),
-        ("/undo", ["/undo has nothing to work on"]),
-        ("/retry", ["nothing to answer again"]),
-        ("/continue", ["no answer to go on with"]),
-        ("/copy", ["/copy has nothing to work on"]),
-        ("/help foo", ["no command /foo"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
 def test_what_is_wrong_is_said_in_three_lines_and_the_chat_goes_on(
-    specdec: Specdec, model: Model, line: str, words: list[str]
+    specdec: Specdec, model: Model
 ) -> None:
-    ran = specdec("chat", "-q", "-m", model("tale"), input=f"{line}\nhi\n")
-    for word in words:
-        assert word in ran.err
-    assert len(ran.err.splitlines()) == 3
+    script = "".join(f"{line}\n" for line, _ in WRONG)
+    ran = specdec("chat", "-q", "-m", model("tale"), input=f"{script}hi\n")
+    said = ran.err.splitlines()
+    assert len(said) == 3 * len(WRONG)
+    for i, (line, words) in enumerate(WRONG):
+        error = said[3 * i : 3 * i + 3]
+        assert [text[:7] for text in error][::2] == ["error: ", "  fix: "], line
+        for word in words:
+            assert word in "\n".join(error), line
     assert (ran.out, ran.code) == (f"{TALE}\n", 0)
+    assert [m["content"] for m in messages(*conversations())] == ["hi", TALE]
 
 
 def test_settings_are_parsed_as_the_command_line_parses_them(
