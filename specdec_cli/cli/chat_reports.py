@@ -136,8 +136,8 @@ def stats(chat: Chat, _argument: str) -> None:
 def _saved(speedup: float | None, seconds: float | None) -> str:
     if speedup is None or seconds is None:
         return "plain speed was not measured"
-    if seconds >= 0:
-        return f"≈{speedup:.2f}x plain, {seconds:.1f} s saved"
+    if seconds > -0.05:
+        return f"≈{speedup:.2f}x plain, {abs(seconds):.1f} s saved"
     return f"≈{speedup:.2f}x plain: that would have been {-seconds:.1f} s faster (/spec off)"
 
 

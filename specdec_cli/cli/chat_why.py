@@ -16,8 +16,9 @@ def why(chat: Chat, _argument: str) -> None:
     explanations = chat.talk.why()
     if not explanations:
         chat.terminal.report("the target refused no guess of the last answer")
-    for explanation in explanations:
-        chat.terminal.report("\n".join(_explained(explanation, chat.terminal.err.width)))
+        return
+    width = chat.terminal.err.width
+    chat.terminal.report("\n\n".join("\n".join(_explained(it, width)) for it in explanations))
 
 
 def _explained(it: Explanation, width: int) -> list[str]:
