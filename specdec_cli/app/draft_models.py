@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +71,12 @@ class Draft:
             never=self.meaning.never,
             source=self.name,
         )
+
+    def reading(self, target: LlamaModel, tokens: Sequence[int]) -> list[int]:
+        """A text of the target's ids, in the ids that the draft reads it in."""
+        if self.meaning.shared is None:
+            return list(tokens)
+        return Retokenizer(target.vocabulary, self.model.vocabulary).translate(tokens)
 
 
 def meaning(

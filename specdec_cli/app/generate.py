@@ -14,7 +14,7 @@ from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.statistics import Statistics
 from specdec_cli.core.text import Piece, TextStream
 from specdec_cli.core.verification import RULES
-from specdec_cli.engine.decoding import DecodeOptions, decode
+from specdec_cli.engine.decoding import DecodeOptions, Observer, decode
 from specdec_cli.engine.language_model import Interrupted
 from specdec_cli.errors import PromptTooLong, UsageError
 
@@ -70,12 +70,18 @@ def random_seed() -> int:
 
 
 def answer(
-    session: Session, prompt: Sequence[int], options: AnswerOptions, *, no_draft: str = ""
+    session: Session,
+    prompt: Sequence[int],
+    options: AnswerOptions,
+    *,
+    no_draft: str = "",
+    observer: Observer | None = None,
 ) -> Iterator[Token | Statistics | Answer]:
     """Stream an answer: tokens, the running statistics after each round, the `Answer` at the end.
 
     Args:
         no_draft: a reason to decode plainly.
+        observer: looks on at every round.
 
     Raises:
         PromptTooLong: the prompt leaves no room for a token.
@@ -111,7 +117,7 @@ def answer(
         sampling, options.seed, options.max_tokens, session.model.vocabulary.ends
     )
     rounds = (
-        decode(session.target, policy, RULES[options.rule], prompt, decoding)
+        decode(session.target, policy, RULES[options.rule], prompt, decoding, observer=observer)
         if options.max_tokens != 0
         else iter(())
     )

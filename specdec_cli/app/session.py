@@ -152,17 +152,16 @@ class Session:
             return self.drafters
         return (drafter,) if drafter in self.drafters else ()
 
-    def draft(self, name: str) -> Draft:
-        return next(draft for draft in self.drafts if draft.name == name)
+    def draft(self, name: str = "auto") -> Draft | None:
+        """The draft of that name, or whichever there is."""
+        return next((draft for draft in self.drafts if name in (draft.name, "auto")), None)
 
     def drafter(self, sampling: SamplingOptions, name: str = "auto") -> Drafter | None:
         """One source of guesses; None where there is nothing to guess with."""
         if name == SUFFIX:
             return self.suffix_drafter()
-        for draft in self.drafts:
-            if name in (draft.name, "auto"):
-                return draft.drafter(self.model, sampling)
-        return None
+        draft = self.draft(name)
+        return None if draft is None else draft.drafter(self.model, sampling)
 
     @cached_property
     def vocabulary_digest(self) -> str | None:

@@ -66,6 +66,7 @@ def _source(session: Session, sampling: SamplingOptions, name: str, verify: Pass
         known = experience.of(SUFFIX, chosen, Kind.suffix)
         return Source(session.suffix_drafter(), known)
     draft = session.draft(name)
+    assert draft is not None  # `sources_of` names what there is
     drafter = draft.drafter(session.model, sampling)
     if draft.key not in experience.drafts:
         experience.drafts[draft.key] = guessed_seconds(draft, session, verify)

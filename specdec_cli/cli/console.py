@@ -17,6 +17,7 @@ from rich.text import Text
 from specdec_cli.cli.options import Colour, CommonFlags
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
+PLAIN, FAINT = Style(), Style(dim=True)
 STYLES = {  # of accepted guesses
     "model": Style(color="green"), "self": Style(color="cyan"), "suffix": Style(color="blue"),
 }  # fmt: skip
@@ -73,6 +74,10 @@ class Terminal:
         if not self.quiet:
             _plain(self.err, text, "dim")
 
+    def report(self, text: str) -> None:
+        """What was asked for in the middle of a chat, where stdout is for answers."""
+        _plain(self.err, text, wrapped=self.err.is_terminal)
+
     def line(self, text: str) -> None:
         """A line of a report, on stdout."""
         _plain(self.out, text)
@@ -82,21 +87,32 @@ class Terminal:
         sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
 
-    def paint(self, text: str, source: str) -> str:
+    def paint(self, text: str, source: str, *, faint: bool = False) -> str:
         """Text for stdout; on a terminal harmless, and coloured by who chose it.
 
         FORCE_COLOR alone does not colour a pipe: an answer in a file should be the answer.
         """
         if not (sys.stdout.isatty() or self._coloured_always):
             return text
-        return self._styled(harmless(text), STYLES.get(source, Style()))
+        style = STYLES.get(source, PLAIN)
+        return self._styled(harmless(text), style + FAINT if faint else style)
 
-    def dim(self, text: str) -> str:
-        return self._styled(text, Style(dim=True))
+    def faint(self, text: str) -> str:
+        return self._styled(text, FAINT)
+
+    def colour(self) -> bool:
+        """Colours from now on, whatever NO_COLOR says; False where there can be none."""
+        self.out.no_color = False
+        return self.fades
+
+    @property
+    def fades(self) -> bool:
+        """Can faint text be told from other text? It can without colours."""
+        return self.out._color_system is not None
 
     def _styled(self, text: str, style: Style) -> str:
-        system = None if self.out.no_color else self.out._color_system
-        return text if system is None else style.render(text, color_system=system)
+        shown = style.without_color if self.out.no_color else style
+        return shown.render(text, color_system=self.out._color_system)
 
 
 def as_json(document: Any) -> str:
@@ -104,9 +120,10 @@ def as_json(document: Any) -> str:
     return json.dumps(document, ensure_ascii=escape, allow_nan=False)
 
 
-def _plain(console: Console, text: str, style: str | None = None) -> None:
-    """Print text that may hold a file's or a model's own words: no markup, no wrapping."""
-    console.print(harmless(text), style=style, markup=False, highlight=False, soft_wrap=True)
+def _plain(console: Console, text: str, style: str | None = None, *, wrapped: bool = False) -> None:
+    """Print text that may hold a file's or a model's own words: no markup, lines as they are."""
+    soft = not wrapped
+    console.print(harmless(text), style=style, markup=False, highlight=False, soft_wrap=soft)
 
 
 def harmless(text: str) -> str:

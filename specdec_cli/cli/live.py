@@ -1,7 +1,7 @@
-"""Text streaming to a terminal with one live line of statistics under it.
+"""Text streaming to a terminal, with what is not settled after it: ghost text and one live line.
 
-The line is redrawn below the text and the cursor put back, so settled text stays in the
-scrollback as if nothing else had been there.
+What is not settled is drawn below and after the text, and the cursor goes back to the end of the
+text. So settled text stays in the scrollback as if nothing else had ever been there.
 """
 
 from __future__ import annotations
@@ -10,23 +10,33 @@ import os
 import stat
 import sys
 from time import monotonic
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from specdec_cli.cli.console import Terminal
-from specdec_cli.core.statistics import Statistics
+from specdec_cli.cli.console import Terminal, harmless
 
 REDRAWS_PER_SECOND = 15
-ERASE_BELOW, ERASE_LINE, UP = "\x1b[J", "\r\x1b[K", "\x1b[A"
+ERASE_BELOW, ERASE_LINE = "\x1b[J", "\r\x1b[K"
+DOWN, SAVE, RESTORE = "\x1bD", "\x1b7", "\x1b8"  # down keeps the column and scrolls where it must
+FRAME, FRAME_END = "\x1b[?2026h", "\x1b[?2026l"  # shown at once, where a terminal knows how
 TAB = 8
-FIRST_FIGURES = 4  # passes before a speed means anything
+
+
+class Span(NamedTuple):
+    """Some text, who chose it, and whether it is an aside (shown faint)."""
+
+    text: str
+    source: str
+    aside: bool
 
 
 class LiveStream:
-    """Writes text to stdout as it comes; `status` shows a line where that harms nothing.
+    """Writes text to stdout as it comes; `ghost` and `status` show what may still change.
 
-    That is under the text on a terminal, or on stderr alone while the text goes to a file. A pipe
-    may end at the same terminal, so there is no line beside one.
+    On a terminal each of `ghost`, `status` and `close` is one write, and `write` waits for it.
+    Elsewhere text is written at once, and the line is on stderr alone while the text goes to a
+    file. A pipe may end at the same terminal, so there is no line beside one.
     """
 
     def __init__(self, terminal: Terminal, *, colours: bool) -> None:
@@ -34,94 +44,135 @@ class LiveStream:
         self._colours = colours
         self._under_text = terminal.live and sys.stdout.isatty()
         self._alone = terminal.live and _is_file(sys.stdout.fileno())
-        self._column = 0
+        self._width = terminal.out.width
+        self._column: int | None = 0  # None: a resize has moved the text nobody knows how
+        self._pending: list[Span] = []
+        self._ghost = ""
+        self._line = ""
         self._shown = False
-        self._next_draw = 0.0
+        self._next_line = 0.0
 
-    def write(self, text: str, source: str) -> None:
+    def write(self, text: str, source: str, *, aside: bool = False) -> None:
+        self._ghost = ""
+        span = Span(text, source, aside)
         if not text:
             return
-        painted = self._terminal.paint(text, source if self._colours else "target")
-        sys.stdout.write(self._hide() + painted)
-        sys.stdout.flush()
         if self._under_text:
-            self._advance(text)
-
-    def status(self, line: str) -> None:
-        """Show a line, at most a few times a second."""
-        if not (self._under_text or self._alone) or (now := monotonic()) < self._next_draw:
-            return
-        self._next_draw = now + 1 / REDRAWS_PER_SECOND
-        width = self._terminal.err.width
-        line = set_cell_size(line, min(cell_len(line), width - 1))
-        if self._alone:
-            sys.stderr.write(f"{ERASE_LINE}{line}")
-            sys.stderr.flush()
-        elif self._column < width:  # at the edge, the cursor could not be put back
-            back = f"\x1b[{self._column}C" if self._column else ""
-            sys.stdout.write(f"\n{self._terminal.dim(line)}\x1b[K{UP}\r{back}")
-            sys.stdout.flush()
+            self._pending.append(span)
         else:
-            return
-        self._shown = True
+            sys.stdout.write(self._painted(span))
+            sys.stdout.flush()
+
+    def ghost(self, text: str) -> None:
+        """Show text that has been drafted and not been checked; the next text replaces it."""
+        if self._under_text and self._terminal.fades:
+            self._ghost = harmless(text).expandtabs(TAB)
+            self._draw()
+
+    def status(self, line: str, *, at_once: bool = False) -> None:
+        """Show what was written, and under it a line that changes a few times a second."""
+        if (now := monotonic()) >= self._next_line or at_once:
+            self._next_line = now + 1 / REDRAWS_PER_SECOND
+            self._line = harmless(line)
+            if self._alone:
+                sys.stderr.write(f"{ERASE_LINE}{self._fitting_line()}")
+                sys.stderr.flush()
+        if self._under_text:
+            self._draw()
 
     def close(self) -> None:
-        """Take the line away."""
-        sys.stdout.write(self._hide())
-        sys.stdout.flush()
-
-    def _hide(self) -> str:
-        """What to write to stdout so that the line is gone."""
-        shown, self._shown = self._shown, False
-        if shown and self._alone:
+        """Show what was written, and nothing else any more."""
+        if self._alone and self._line:
             sys.stderr.write(ERASE_LINE)
             sys.stderr.flush()
-        return ERASE_BELOW if shown and self._under_text else ""
+        if self._under_text:
+            self._draw(final=True)
+        self._line = self._ghost = ""
 
-    def _advance(self, text: str) -> None:
-        """Follow the cursor's column through text that may wrap."""
+    def _draw(self, *, final: bool = False) -> None:
+        erase = ERASE_BELOW if self._shown else ""
+        self._follow_resize()
+        self._pending = [self._placed(span) for span in self._pending]
+        tail = [] if final else self._hold_back()
+        text = "".join(map(self._painted, self._pending))
+        below = "" if final else self._below(tail)
+        self._pending = tail
+        self._shown = bool(below)
+        if below:
+            sys.stdout.write(f"{FRAME}{erase}{text}{below}{FRAME_END}")
+        else:
+            sys.stdout.write(erase + text)
+        sys.stdout.flush()
+
+    def _placed(self, span: Span) -> Span:
+        """Follow the cursor through some text; a tab becomes blanks, for at the edge of a row it
+        would leave the cursor on a character."""
+        parts = harmless(span.text).split("\t")
+        text = parts[0]
+        _, self._column = walk(text, self._column, self._width)
+        for part in parts[1:]:
+            text += (part := " " * (TAB - (self._column or 0) % TAB) + part)
+            _, self._column = walk(part, self._column, self._width)
+        return span._replace(text=text)
+
+    def _hold_back(self) -> list[Span]:
+        """Take a last character that would fill its row out of `_pending`.
+
+        After it the cursor is in a state of its own, in which terminals differ and to which it
+        could not be put back. It is shown, and settles with what comes next.
+        """
+        if self._column != self._width:
+            return []
+        text, source, aside = self._pending[-1]
+        at = next((i for i in range(len(text) - 1, -1, -1) if cell_len(text[i])), 0)
+        self._pending[-1] = Span(text[:at], source, aside)
+        self._column -= cell_len(text[at:])
+        return [Span(text[at:], source, aside)]
+
+    def _below(self, tail: list[Span]) -> str:
+        """All that is not settled, drawn from the cursor on and back to it; empty for nothing."""
+        if self._column is None or not (tail or self._ghost or self._line):
+            return ""
+        kept = "".join(span.text for span in tail)
+        rows, _ = walk(kept + self._ghost, self._column, self._width)
+        ghost = self._ghost
+        if rows + 2 > self._terminal.out.height:  # it would scroll its own beginning away
+            rows, ghost = 0, ""
+        line = f"\r\n{self._terminal.faint(self._fitting_line())}" if self._line else ""
+        rows += bool(line)
+        room = f"{DOWN * rows}\x1b[{rows}A" if rows else ""
+        shown = "".join(map(self._painted, tail)) + self._terminal.faint(ghost)
+        return f"{room}{SAVE}{shown}{line}{RESTORE}"
+
+    def _follow_resize(self) -> None:
         width = self._terminal.out.width
-        for character in text:
-            if character == "\n":
-                self._column = 0
-            elif character == "\t":
-                self._column = min((self._column // TAB + 1) * TAB, width - 1)
-            else:
-                cells = cell_len(character)
-                self._column = cells if self._column + cells > width else self._column + cells
+        if width != self._width:
+            self._width, self._column = width, None
+
+    def _painted(self, span: Span) -> str:
+        source = span.source if self._colours else "target"
+        return self._terminal.paint(span.text, source, faint=span.aside)
+
+    def _fitting_line(self) -> str:
+        return set_cell_size(self._line, min(cell_len(self._line), self._terminal.err.width - 1))
 
 
-def live_line(statistics: Statistics) -> str:
-    """`12/16 drafts accepted (75%) · 4.10 tokens per pass · 25.3 tok/s, ≈1.6x plain · draft 51%`"""
-    if statistics.passes < FIRST_FIGURES:
-        return token_count(statistics)
-    parts = [acceptance(statistics)] if statistics.drafted else []
-    parts += speed(statistics)
-    if statistics.drafted and statistics.draft_share is not None:
-        parts.append(f"draft {statistics.draft_share:.0%}")
-    if not statistics.drafted and statistics.plain_seconds is not None:
-        parts.append("no guesses pay so far")
-    return " · ".join(parts)
+def walk(text: str, column: int | None, width: int) -> tuple[int, int | None]:
+    """How many rows down the cursor goes through text that may wrap, and its column then.
 
-
-def acceptance(statistics: Statistics) -> str:
-    rate = statistics.acceptance_rate or 0.0
-    return f"{statistics.accepted}/{statistics.drafted} drafts accepted ({rate:.0%})"
-
-
-def token_count(statistics: Statistics) -> str:
-    return "1 token" if statistics.tokens == 1 else f"{statistics.tokens} tokens"
-
-
-def speed(statistics: Statistics) -> list[str]:
-    parts = []
-    if statistics.drafted and statistics.tokens_per_pass is not None:
-        parts.append(f"{statistics.tokens_per_pass:.2f} tokens per pass")
-    if statistics.passes > 1 and statistics.tokens_per_second is not None:
-        gain = statistics.predicted_speedup if statistics.drafted else None
-        against = "" if gain is None else f", ≈{gain:.1f}x plain"
-        parts.append(f"{statistics.tokens_per_second:.1f} tok/s{against}")
-    return parts
+    `width` itself is the column after a character that filled the row. None is not known, and
+    known again after a newline.
+    """
+    rows = 0
+    for character in text:
+        if character == "\n":
+            rows, column = rows + 1, 0
+        elif column is not None:
+            cells = cell_len(character)
+            if column + cells > width:
+                rows, column = rows + 1, 0
+            column += cells
+    return rows, column
 
 
 def _is_file(descriptor: int) -> bool:

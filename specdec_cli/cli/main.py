@@ -10,7 +10,18 @@ import typer
 from typer.exceptions import TyperException
 
 from specdec_cli import __version__
-from specdec_cli.cli import bench, config, draft, failures, memory, models, run, tune, verify
+from specdec_cli.cli import (
+    bench,
+    chat,
+    config,
+    draft,
+    failures,
+    memory,
+    models,
+    run,
+    tune,
+    verify,
+)
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.options import CommonFlags
 from specdec_cli.cli.settings import pass_on
@@ -22,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("run")(run.run)
+app.command("chat")(chat.chat)
 app.command("verify")(verify.verify)
 app.command("tune")(tune.tune)
 app.command("pull")(models.pull)

@@ -228,6 +228,11 @@ class LoadFlags(TargetFlags):
         return parse_length(text)
 
     @property
+    def length(self) -> str:
+        """The draft length as it is written."""
+        return AUTO if self.guesses is None else str(self.guesses)
+
+    @property
     def most_guesses(self) -> int:
         """How many a round may have."""
         return AUTO_DRAFT_TOKENS if self.guesses is None else self.guesses

@@ -105,7 +105,7 @@ class MeasuredSamplingFlags(SamplingFlags):
 
 
 @dataclass(frozen=True)
-class LengthFlags:
+class EndFlags:
     """Where an answer ends."""
 
     max_tokens: Annotated[
@@ -118,19 +118,39 @@ class LengthFlags:
         option("--stop", metavar="TEXT", panel="Length", env=False,
                help="End before this text. May be repeated."),
     ] = None  # fmt: skip
+
+    @property
+    def limit(self) -> int | None:
+        return None if self.max_tokens < 0 else self.max_tokens
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        return tuple(stop for stop in self.stop or () if stop)
+
+
+@dataclass(frozen=True)
+class LengthFlags(EndFlags):
+    """The same for one answer, which may also go on past its end."""
+
     ignore_eos: Annotated[
         bool, option("--ignore-eos", help="Never choose an end token.", panel="Length")
     ] = False
 
 
 @dataclass(frozen=True)
-class PromptFlags:
-    """What goes before the prompt."""
+class SystemFlags:
+    """What goes before all else."""
 
     system: Annotated[
         str | None,
         option("-sys", "--system", metavar="TEXT", help="System text.", panel="Prompt"),
     ] = None
+
+
+@dataclass(frozen=True)
+class PromptFlags(SystemFlags):
+    """The same for one prompt, which may also go without a template."""
+
     raw: Annotated[
         bool, option("--raw", help="The prompt as it is: no chat template.", panel="Prompt")
     ] = False

@@ -13,12 +13,13 @@ import typer
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.declare import flat
 from specdec_cli.cli.known_texts import KnownTextFlags, KnownTexts
-from specdec_cli.cli.live import LiveStream, acceptance, live_line, speed, token_count
+from specdec_cli.cli.live import LiveStream
 from specdec_cli.cli.loading import check_together, open_session, prompt_ids
 from specdec_cli.cli.options import CommonFlags, LoadFlags, option
 from specdec_cli.cli.prompt import read_prompt
 from specdec_cli.cli.request_options import LengthFlags, PromptFlags, SamplingFlags
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
+from specdec_cli.cli.summary import live_line, summary
 from specdec_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def run(
         rule=load.accept.value,
         drafter=load.drafter.value,
         draft_tokens=load.guesses,
-        max_tokens=None if length.max_tokens < 0 else length.max_tokens,
-        stops=tuple(stop for stop in length.stop or () if stop),
+        max_tokens=length.limit,
+        stops=length.stops,
         ignore_eos=length.ignore_eos,
     )
     with (
@@ -131,7 +132,7 @@ def run(
             warm_up(session)
         answer = output.stream(session, ids, options, load.plain)
         if not common.json:
-            terminal.remark(summary(answer, options))
+            terminal.remark(" · ".join(summary(answer, options.seed)))
         texts.keep(terminal, session, answer.tokens)
         if compare and answer.finish != "interrupted":
             _compare(terminal, session, ids, options, answer)
@@ -161,7 +162,7 @@ class _Output:
                 if isinstance(event, Token):
                     self._token(event.id, event.source, event.pieces)
                 elif isinstance(event, Statistics):
-                    self._live.status(live_line(event))
+                    self._live.status(live_line(event, self._terminal.err.width))
                 else:
                     result = event
         finally:
@@ -193,24 +194,10 @@ class _Output:
             sys.stdout.write(text)
         for rest, source in answer.rest if self._streams else ():
             self._live.write(rest, source)
+        self._live.close()
         if text and not text.endswith("\n"):
             sys.stdout.write("\n")
         sys.stdout.flush()
-
-
-def summary(answer: Answer, options: AnswerOptions) -> str:
-    """The one line after an answer."""
-    statistics = answer.statistics
-    parts = [acceptance(statistics)] if statistics.drafted else [token_count(statistics)]
-    parts += speed(statistics)
-    if not statistics.drafted:
-        parts.append(f"nothing drafted ({answer.decision})")
-    if answer.first_token_seconds is not None:
-        parts.append(f"first token {answer.first_token_seconds:.2f} s")
-    if answer.finish != "stop":
-        reasons = {"length": "cut at -n", "context": "the context is full"}
-        parts.append(reasons.get(answer.finish, answer.finish))
-    return " · ".join([*parts, f"seed {options.seed}"])
 
 
 def _compare(

@@ -23,19 +23,19 @@ class Signals:
 
 
 @contextmanager
-def stop_on_signals(stop: Event) -> Iterator[Signals]:
+def stop_on_signals(stop: Event, *, insist: bool = True) -> Iterator[Signals]:
     """Set `stop` at the first SIGINT or SIGTERM; a second one raises KeyboardInterrupt.
 
-    An exception raised inside `llama_decode` would leave its cache in an unknown state, so the
-    first signal only asks llama.cpp to stop.
+    Without `insist` it does not. An exception raised inside `llama_decode` would leave its cache
+    in an unknown state, so the first signal only asks llama.cpp to stop.
     """
     signals = Signals()
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        if signals.received:
+        if signals.received and insist:
             raise KeyboardInterrupt
         signals.received = True
-        signals.terminated = number == signal.SIGTERM
+        signals.terminated |= number == signal.SIGTERM
         stop.set()
 
     previous = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
+from typing import Protocol
 
 from specdec_cli.core.distribution import Distribution, distribution
 from specdec_cli.core.options import SamplingOptions
@@ -25,6 +26,21 @@ class DecodeOptions:
     ends: frozenset[int]
 
 
+class Observer(Protocol):
+    """Looks on. The time it takes is in no round."""
+
+    def proposed(self, proposal: Proposal) -> None:
+        """Guesses, possibly none, that the target is about to judge."""
+
+    def judged(self, tokens: Sequence[int], rows: Logits, round: Round) -> None:
+        """What became of them.
+
+        Args:
+            tokens: what stood before the round.
+            rows: the target's logits, shape (guesses + 1, vocab); a view, to be copied if kept.
+        """
+
+
 def decode(
     target: LanguageModel,
     drafting: Drafting,
@@ -32,6 +48,7 @@ def decode(
     prompt: Sequence[int],
     options: DecodeOptions,
     clock: Callable[[], float] = perf_counter,
+    observer: Observer | None = None,
 ) -> Iterator[Round]:
     """Answer `prompt`, one target pass at a time; the last round says why it is the last.
 
@@ -47,16 +64,21 @@ def decode(
         wanted = room - 1 if target.can_roll_back else 0
         proposal = drafting.propose(tokens, wanted, chance)
         drafted = clock()
+        if observer is not None:
+            observer.proposed(proposal)
+        asked = clock()
         rows = target.logits([*tokens, *proposal.tokens], last=len(proposal) + 1)
         evaluated = clock()
         laws = _lazy_distributions(rows, tokens, proposal, options.sampling)
         verdict = rule.verify(proposal, laws, chance, len(tokens))
         emitted, finish = _through_end(proposal, verdict, room, at_the_limit, options.ends)
-        drafting_time, target_time = drafted - started, evaluated - drafted
+        drafting_time, target_time = drafted - started, evaluated - asked
         seconds = Seconds(drafting_time, target_time, clock() - evaluated)
         accepted = min(verdict.accepted, len(emitted))
         round = Round(emitted, proposal, accepted, seconds, finish)
         drafting.learn(round, laws)
+        if observer is not None:
+            observer.judged(tokens, rows, round)
         yield round
         if finish:
             return

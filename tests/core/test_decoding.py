@@ -30,11 +30,12 @@ from toy import (
 )
 
 from specdec_cli.core.chance import Chance
-from specdec_cli.core.rounds import Round
+from specdec_cli.core.rounds import Proposal, Round
 from specdec_cli.core.verification import RULES, TargetRows
 from specdec_cli.engine.decoding import DecodeOptions, decode
 from specdec_cli.engine.drafters import Drafter, ModelDrafter, SuffixDrafter
 from specdec_cli.engine.drafting import FixedLength, NoDrafting
+from specdec_cli.engine.language_model import Logits
 from specdec_cli.errors import EvaluationError
 
 every_rule = pytest.mark.parametrize("rule", RULES)
@@ -208,3 +209,48 @@ def test_a_target_that_turns_out_not_to_roll_back_is_decoded_plainly() -> None:
     plain = decode(random_model(1, 5), NoDrafting(""), RULES["coupled"], (1,), options)
     emitted = [token for round in rounds for token in round.emitted]
     assert emitted == [token for round in plain for token in round.emitted]
+
+
+class Watcher:
+    """Looks on slowly, and keeps what it saw."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.seen: list[tuple[str, int]] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def proposed(self, proposal: Proposal) -> None:
+        self.now += 100
+        self.seen.append(("proposed", len(proposal)))
+
+    def judged(self, tokens: Sequence[int], rows: Logits, round: Round) -> None:
+        self.now += 100
+        assert len(rows) == len(round.proposal) + 1
+        assert int(rows[round.accepted].argmax()) == round.emitted[round.accepted]
+        self.seen.append(("judged", len(tokens)))
+
+
+def test_an_observer_sees_every_round_and_costs_it_nothing() -> None:
+    watcher, target = Watcher(), CountingModel(TARGET)
+    rounds = list(
+        decode(
+            target,
+            FixedLength(model_drafter(disturbed()), 3),
+            RULES["coupled"],
+            PROMPT,
+            DecodeOptions(GREEDY, 0, 12, frozenset()),
+            clock=watcher.clock,
+            observer=watcher,
+        )
+    )
+    assert {round.seconds.total for round in rounds} == {0.0}
+    lengths = [len(PROMPT)]
+    for round in rounds[:-1]:
+        lengths.append(lengths[-1] + len(round.emitted))
+    assert watcher.seen == [
+        event
+        for round, length in zip(rounds, lengths, strict=True)
+        for event in (("proposed", len(round.proposal)), ("judged", length))
+    ]

@@ -93,6 +93,17 @@ def test_raw_text_may_spell_control_tokens(tiny: LlamaModel) -> None:
     assert raw_tokens(tiny.vocabulary, "<|im_start|>user\n").count(IM_START) == 1
 
 
+def test_a_begun_answer_follows_the_prompt_as_text(tiny: LlamaModel) -> None:
+    template = ChatTemplate(tiny)
+    prompt = template.tokens(say("hi"))
+    begun = template.tokens(say("hi"), begun="Sure: ")
+    assert begun[: len(prompt)] == prompt
+    assert text_of(tiny, begun) == text_of(tiny, prompt) + "Sure: "
+    spelled = template.tokens(say("hi"), begun="a<|im_end|>b")
+    assert spelled.count(IM_END) == prompt.count(IM_END)
+    assert text_of(tiny, spelled).endswith("a<|im_end|>b")
+
+
 def test_a_missing_template_is_guessed_from_the_markers_with_a_notice(load: Load) -> None:
     template = ChatTemplate(load(template=None))
     assert "ChatML" in template.notice

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from chats import ChatScreen
 from gguf_files import EOS, byte_ids, write_tiny
 from screen import Screen
 
@@ -34,6 +35,7 @@ MODELS: dict[str, dict[str, object]] = {
 }
 Model = Callable[[str], Path]
 Watch = Callable[..., Screen]
+Talk = Callable[..., ChatScreen]
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +57,21 @@ def watch() -> Iterator[Watch]:
 
     def start(*arguments: object, **options: object) -> Screen:
         screens.append(Screen(*arguments, **options))  # type: ignore[arg-type]
+        return screens[-1]
+
+    yield start
+    for screen in screens:
+        screen.close()
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    """Start a chat on a terminal of its own, with a fixed seed."""
+    screens: list[ChatScreen] = []
+
+    def start(*arguments: object, **options: object) -> ChatScreen:
+        log = tmp_path / f"turns-{len(screens)}.jsonl"
+        screens.append(ChatScreen("-s", 1, *arguments, log=log, **options))
         return screens[-1]
 
     yield start

@@ -19,8 +19,9 @@ class Screen:
         lines: int = 24,
         env: Mapping[str, str] | None = None,
         shell: str | None = None,
+        program: list[str] | None = None,
     ) -> None:
-        program = ["/bin/sh", "-c", shell] if shell else command(*arguments)
+        program = program or (["/bin/sh", "-c", shell] if shell else command(*arguments))
         self.raw = ""
         self._screen = pyte.HistoryScreen(columns, lines, history=1000)
         self._stream = pyte.Stream(self._screen)
@@ -32,14 +33,27 @@ class Screen:
             encoding="utf-8",
             timeout=PATIENCE,
         )
+        self._child.delaybeforesend = None
+        self._child.logfile_read = self  # draws whatever is read, when it is read
+        self._screen.write_process_input = self.type  # where the cursor is, if asked
+
+    def write(self, text: str) -> None:
+        self.raw += text
+        self._stream.feed(text)
+
+    def flush(self) -> None:
+        pass
 
     def wait_for(self, text: str) -> None:
         """Read until the text has been written."""
         self._child.expect_exact(text)
-        self._take(self._child.before + self._child.after)
 
     def type(self, text: str) -> None:
         self._child.send(text)
+
+    def resize(self, columns: int) -> None:
+        self._screen.resize(columns=columns)
+        self._child.setwinsize(self._screen.lines, columns)
 
     def interrupt(self) -> None:
         self._child.sendintr()
@@ -50,7 +64,6 @@ class Screen:
     def end(self) -> int:
         """Read to the end; the exit code."""
         self._child.expect(pexpect.EOF)
-        self._take(self._child.before)
         self._child.close()
         assert "Traceback" not in self.raw, self.raw
         assert self._child.signalstatus is None, self._child.signalstatus
@@ -89,7 +102,3 @@ class Screen:
     @property
     def _top(self) -> list[Mapping[int, pyte.screens.Char]]:
         return list(self._screen.history.top)
-
-    def _take(self, text: str) -> None:
-        self.raw += text
-        self._stream.feed(text)

@@ -70,14 +70,23 @@ class ChatTemplate:
                 fix="use --raw and write the model's markers yourself",
             ) from error
 
-    def tokens(self, messages: Sequence[Message]) -> list[int]:
+    def tokens(self, messages: Sequence[Message], *, begun: str = "") -> list[int]:
         """Ids of the conversation up to where the assistant speaks, one BOS if the model wants it.
 
         What a person typed never becomes a control token: where a message spells one, the
         template is rendered around a placeholder and the message is tokenised apart, as text.
+
+        Args:
+            begun: what the assistant has already said of its next message.
         """
+        segments = self._segments(messages)
+        if begun and self._spells_control_token(begun):
+            segments.append((begun, True))
+        elif begun:  # cut into tokens together with what stands before, as a model reads it
+            text, typed = segments.pop()
+            segments.append((text + begun, typed))
         ids: list[int] = []
-        for text, typed in self._segments(messages):
+        for text, typed in segments:
             ids += self._vocabulary.tokenize(text, special=not typed)
         if self._vocabulary.adds_bos and ids[:1] != [self._vocabulary.bos]:
             ids.insert(0, self._vocabulary.bos)

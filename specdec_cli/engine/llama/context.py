@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import llama_cpp
 import numpy as np
+import numpy.typing as npt
 
 from specdec_cli.engine.language_model import Interrupted, Logits
 from specdec_cli.engine.llama import library
@@ -91,6 +93,36 @@ class LlamaContext:
 
     def cached(self, tokens: Sequence[int]) -> int:
         return common_prefix(self._evaluated, list(tokens))
+
+    @property
+    def memo(self) -> list[int]:
+        """The tokens that need not be read again."""
+        return list(self._evaluated)
+
+    def state(self) -> npt.NDArray[np.uint8]:
+        """The memo's keys and values (or recurrent state), as llama.cpp writes them."""
+        self._keep(len(self._evaluated))  # not the cells of an evaluation that was interrupted
+        size = llama_cpp.llama_state_seq_get_size(self._handle, SEQUENCE)
+        state = np.empty(size, dtype=np.uint8)
+        written = llama_cpp.llama_state_seq_get_data(self._handle, _bytes(state), size, SEQUENCE)
+        return state[:written]
+
+    def restore(self, memo: Sequence[int], state: npt.NDArray[np.uint8]) -> bool:
+        """Take over a memo and its `state`, from a context with the same model and options.
+
+        llama.cpp trusts what it reads: check that these are the bytes that were written.
+
+        Returns:
+            False where llama.cpp refuses the state; the memo is empty then.
+        """
+        self.forget()
+        if not llama_cpp.llama_state_seq_set_data(
+            self._handle, _bytes(state), len(state), SEQUENCE
+        ):
+            self.forget()
+            return False
+        self._evaluated = list(memo)
+        return True
 
     def logits(self, tokens: Sequence[int], *, last: int) -> Logits:
         tokens = list(tokens)
@@ -183,6 +215,10 @@ class _Batch:
         self._positions[:count] = np.arange(start, start + count)
         self._outputs[:count] = 0
         self._outputs[count - rows : count] = 1
+
+
+def _bytes(state: npt.NDArray[np.uint8]) -> Any:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 def common_prefix(left: list[int], right: list[int]) -> int:

@@ -1,0 +1,1 @@
+"""Chatting: conversations, where they are kept, and talking to a model in turns."""
