@@ -132,7 +132,8 @@ def run(
             warm_up(session)
         answer = output.stream(session, ids, options, load.plain)
         if not common.json:
-            terminal.remark(" · ".join(summary(answer, options.seed)))
+            told = session.options.left_out
+            terminal.remark(" · ".join(summary(answer, options.seed, told=told)))
         texts.keep(terminal, session, answer.tokens)
         if compare and answer.finish != "interrupted":
             _compare(terminal, session, ids, options, answer)

@@ -38,17 +38,18 @@ def narrow_line(statistics: Statistics) -> str:
     return " · ".join([*parts, *speed(statistics)[-1:]])
 
 
-def summary(answer: Answer, seed: int, *, hint: str = "") -> list[str]:
+def summary(answer: Answer, seed: int, *, hint: str = "", told: str = "") -> list[str]:
     """What there is to say after an answer, the most important first.
 
     Args:
         hint: what helps where it was cut off.
+        told: the end of the decision that the reader has seen before.
     """
     statistics = answer.statistics
     parts = [acceptance(statistics)] if statistics.drafted else [token_count(statistics)]
     parts += speed(statistics)
     if not statistics.drafted:
-        parts.append(f"nothing drafted ({answer.decision})")
+        parts.append(f"nothing drafted ({answer.decision.removesuffix(f'; {told}')})")
     if answer.first_token_seconds is not None:
         parts.append(f"first token {answer.first_token_seconds:.2f} s")
     if answer.finish != "stop":
