@@ -7,6 +7,17 @@ from collections.abc import Mapping
 import pexpect
 import pyte
 from command import PATIENCE, command, environment
+from rich.cells import cell_len
+
+
+class Emulator(pyte.HistoryScreen):
+    """pyte, but a wide character that does not fit its row goes to the next, as on terminals."""
+
+    def draw(self, data: str) -> None:
+        for character in data:
+            if cell_len(character) == 2 and self.cursor.x == self.columns - 1:
+                self.cursor.x = self.columns
+            super().draw(character)
 
 
 class Screen:
@@ -23,7 +34,7 @@ class Screen:
     ) -> None:
         program = program or (["/bin/sh", "-c", shell] if shell else command(*arguments))
         self.raw = ""
-        self._screen = pyte.HistoryScreen(columns, lines, history=1000)
+        self._screen = Emulator(columns, lines, history=1000)
         self._stream = pyte.Stream(self._screen)
         self._child = pexpect.spawn(
             program[0],

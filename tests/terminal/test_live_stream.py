@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyte
 import pytest
-from rich.cells import cell_len
+from screen import Emulator
 
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.live import LiveStream
@@ -19,16 +19,6 @@ LINE = "12/16 drafts accepted (75%) · 25.3 tok/s"
 PIECES = ("word", " and", " a longer one", "\n", "\n\n", "你好", "é", "🙂", " ", "x" * 30, "-")
 
 
-class Wrapping(pyte.HistoryScreen):
-    """pyte, but a wide character that does not fit into a row goes into the next one."""
-
-    def draw(self, data: str) -> None:
-        for character in data:
-            if cell_len(character) == 2 and self.cursor.x == self.columns - 1:
-                self.cursor.x = self.columns
-            super().draw(character)
-
-
 class Paper:
     """Both streams of a process: a terminal that keeps every write and draws it at once."""
 
@@ -36,7 +26,7 @@ class Paper:
 
     def __init__(self, columns: int, lines: int, descriptor: int) -> None:
         self.writes: list[str] = []
-        self.screen = Wrapping(columns, lines, history=5000)
+        self.screen = Emulator(columns, lines, history=5000)
         self.screen.set_mode(pyte.modes.LNM)  # as the line discipline: \n also goes left
         self._stream = pyte.Stream(self.screen)
         self._descriptor = descriptor
