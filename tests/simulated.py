@@ -226,6 +226,7 @@ class Play:
                     self.experience.of(name, "greedy", draft.kind),
                     self.experience.drafts[name],
                     drafter.behind,
+                    drafter.in_hindsight,
                 )
             )
         if self.world.suffix:

@@ -17,6 +17,7 @@ from specdec_cli.app.exact import Probe
 from specdec_cli.app.experience_store import Setting, keep, recall
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.suffix import SuffixAutomaton
+from specdec_cli.engine.adaptive import LOOK
 from specdec_cli.engine.drafters import BETWEEN, Drafter, SuffixDrafter
 from specdec_cli.engine.gguf import read_header
 from specdec_cli.engine.llama import extra_kernels, library
@@ -201,7 +202,7 @@ class Session:
             known = meaning(
                 self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
             )
-            context = self._context(model, 1, FASTEST)
+            context = self._context(model, LOOK, FASTEST)
             return Draft(file.name, fingerprint(model.path), model, context, known)
         except SpecdecError as error:
             self._go_on_without(file, error)

@@ -8,6 +8,7 @@ from specdec_cli.core.experience import Kind
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.adaptive import Adaptive
+from specdec_cli.engine.drafters import ModelDrafter
 from specdec_cli.engine.drafting import Drafting, FixedLength, NoDrafting
 from specdec_cli.engine.first_use import FirstUse
 from specdec_cli.engine.sources import Source
@@ -75,6 +76,7 @@ def _source(session: Session, sampling: SamplingOptions, name: str, verify: Pass
         experience.of(draft.key, chosen, Kind.self if name == Kind.self else Kind.model),
         experience.drafts[draft.key],
         drafter.behind,
+        drafter.in_hindsight if isinstance(drafter, ModelDrafter) else None,
     )
 
 

@@ -35,6 +35,8 @@ class Acceptance:
     """Of one source.
 
     Attributes:
+        savings: plain passes' time put by for looking at it where it does not seem to pay.
+        patience: how much dearer that has become by looks that led to nothing.
         stands: by confidence bucket: how often such a guess stands if those before it do.
         follows: by the bucket of the guess before it, or `START`: how often the next one stands,
             which is all there is to know before it is drawn.
@@ -42,6 +44,8 @@ class Acceptance:
 
     stands: list[Rate] = field(default_factory=list)
     follows: list[Rate] = field(default_factory=list)
+    savings: float = 0.0
+    patience: float = 1.0
 
     @staticmethod
     def believing(priors: Sequence[float], first: float) -> Acceptance:
@@ -78,6 +82,14 @@ class Acceptance:
             self.follows[before].saw(hit)
             before = bucket(confidence)
             self.stands[before].saw(hit)
+
+    def saw_each(self, confidences: Sequence[float], hits: Sequence[float]) -> None:
+        """Learn from a guess at every place of a text: a round could have begun at any of them."""
+        for place, (confidence, hit) in enumerate(zip(confidences, hits, strict=True)):
+            self.follows[START].saw(hit)
+            if place and hits[place - 1] > 0.5:
+                self.follows[bucket(confidences[place - 1])].saw(hit)
+            self.stands[bucket(confidence)].saw(hit)
 
 
 def bucket(confidence: float) -> int:

@@ -74,6 +74,8 @@ class Experience:
                     "sampling": sampling,
                     "stands": [rate.value for rate in known.stands],
                     "follows": [rate.value for rate in known.follows],
+                    "savings": known.savings,
+                    "patience": known.patience,
                 }
                 for (source, sampling), known in self.acceptance.items()
             ],
@@ -92,6 +94,8 @@ class Experience:
                 (str(entry["source"]), str(entry["sampling"])): Acceptance(
                     _rates(entry["stands"], START),
                     _rates(entry["follows"], START + 1),
+                    _amount(entry["savings"]),
+                    _amount(entry["patience"]),
                 )
                 for entry in known["acceptance"]
             },
@@ -116,3 +120,9 @@ def _rates(values: list[float], count: int) -> list[Rate]:
     if len(values) != count or not all(0 <= value <= 1 for value in values):
         raise ValueError("not rates of acceptance")
     return [Rate(float(value)) for value in values]
+
+
+def _amount(value: float) -> float:
+    if not 0 <= value < 1e6:
+        raise ValueError("neither time nor patience")
+    return float(value)

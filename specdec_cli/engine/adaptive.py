@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter
 
 from specdec_cli.core.chance import Chance
+from specdec_cli.core.distribution import Distribution
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.core.policy import Worth, best_known, best_unknown, one_more, plain
 from specdec_cli.core.rounds import NOTHING, Guess, Proposal, Round
@@ -18,10 +19,13 @@ from specdec_cli.errors import EvaluationError
 
 MARGIN = 0.1  # tokens a round that drafting must promise above plain: estimates err
 EXPECTED = 32  # tokens that an answer is taken to have left, besides as many as it has so far
-PROBING = 0.005  # share of the time that may go into trying what does not seem to pay
-LEAST_PROMISE = 1.05  # what could not even then be this much faster than plain is not tried:
+LOOK = 16  # tokens over which a model is asked what it would have guessed
+SAVED = 0.01  # share of the time that is put by for that,
+EARNED = 0.1  # and of the time that drafting has won
+AT_ONCE = 0.025  # share of an answer's time, as far as it can be seen, that a look may take
+MOST_PATIENCE = 16.0
+LEAST_PROMISE = 1.05  # what could not even then be so much faster is not looked at:
 SURE = 0.95  # if its guesses stood so often
-MOST_PATIENCE = 32.0
 
 
 @dataclass(slots=True)
@@ -50,12 +54,14 @@ class Adaptive:
     _emitted: int = 0
     _tokens: float = 0.0  # of the long-run rate
     _seconds: float = 0.0
+    _laws: deque[Distribution] = field(default_factory=lambda: deque(maxlen=LOOK))
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         if not self._emitted or limit < 1:  # the prompt is not read yet, or there is no room
             return NOTHING
         most = min(self.most, limit)
         rate = self._rate()
+        self._look_back(tokens, limit, chance, rate)
         offers = [
             self._offer(source, tokens, limit, chance, rate)
             for source in self.sources
@@ -69,7 +75,7 @@ class Adaptive:
             return NOTHING
         source = offer.source
         if source.seconds is None:
-            guesses = offer.ready[: max(1, offer.worth.guesses)]
+            guesses = list(source.ready)[: max(1, offer.worth.guesses)]
         else:
             guesses = self._draw(source, source.seconds, tokens, most, chance, rate)
         self._used[source.drafter.source] += 1
@@ -81,20 +87,24 @@ class Adaptive:
             self.verify.saw(len(round.proposal) + 1, round.seconds.target)
             self._tokens = MEMORY * self._tokens + len(round.emitted)
             self._seconds = MEMORY * self._seconds + round.seconds.total
+            won = len(round.emitted) - round.seconds.total / self.verify(1)
+            for source in self.sources:
+                source.acceptance.savings += SAVED * len(round.emitted) + EARNED * max(0.0, won)
+        if self.overlaps:
+            self._laws.extend(target(place) for place in range(len(round.emitted)))
         self._emitted += len(round.emitted)
         if not round.proposal:
             self._used["plain"] += 1
         for source in self.sources:
-            source.savings += PROBING * round.seconds.total
             if source.drafter.source == round.proposal.source:
-                source.acceptance.saw(
-                    [guess.confidence for guess in round.proposal.guesses],
-                    self._hits(round, target),
-                )
+                guesses = round.proposal.guesses
                 if source.seconds is not None:
-                    drawn = len(round.proposal)
-                    spent = drawn * source.seconds(1) + self.verify(drawn + 1)
+                    spent = len(guesses) * source.seconds(1) + self.verify(len(guesses) + 1)
                     source.gave(len(round.emitted), spent)
+            else:  # one that was not asked learns too, if its guesses are known
+                guesses = source.ready
+            self._saw(source, guesses, round, target)
+            source.ready = ()
 
     @property
     def plain_seconds(self) -> float | None:
@@ -127,9 +137,9 @@ class Adaptive:
     ) -> Offer:
         known, most = source.acceptance, min(self.most, limit)
         if source.seconds is None:
-            ready = list(islice(source.drafter.draft(tokens, chance), most))
-            chances = [known.of(guess.confidence) for guess in ready]
-            return Offer(source, best_known(chances, self.verify, rate), ready)
+            source.ready = tuple(islice(source.drafter.draft(tokens, chance), most))
+            chances = [known.of(guess.confidence) for guess in source.ready]
+            return Offer(source, best_known(chances, self.verify, rate))
         missed = max(1, source.behind(tokens))
         one = source.seconds(1)
         first, later = known.after(None), known.later
@@ -141,39 +151,57 @@ class Adaptive:
         # What was missed is read once, and later rounds profit from it: each bears its share.
         left = min(limit, EXPECTED + self._emitted)
         share = (source.seconds(missed) - one) / max(1.0, left / worth.tokens)
-        return Offer(source, replace(worth, seconds=worth.seconds + max(0.0, share)), [], missed)
+        return Offer(source, replace(worth, seconds=worth.seconds + max(0.0, share)))
 
     def _choose(self, offers: Sequence[Offer], rate: float) -> Offer | None:
-        """The best; plain unless it promises more; now and then a trial of what does not."""
+        """The best; plain unless it promises more."""
         least = plain(self.verify).over(rate) + MARGIN
         paying = [offer for offer in offers if offer.worth.over(rate) > least]
         # Models are used from the cheapest up: what one is worth shows when it is used.
         untried = [offer for offer in paying if not offer.source.proven]
         first = min(untried, key=lambda offer: offer.source.price, default=None)
         due = [offer for offer in paying if offer.source.proven or offer is first]
-        if due:
-            best = max(due, key=lambda offer: offer.worth.over(rate))
-            best.source.patience = 1.0
-            return best
-        return next((offer for offer in offers if self._try(offer)), None)
+        best = max(due, key=lambda offer: offer.worth.over(rate), default=None)
+        if best is not None:
+            best.source.acceptance.patience = 1.0
+        return best
 
-    def _try(self, offer: Offer) -> bool:
-        source = offer.source
-        if source.seconds is None:
-            if not offer.ready:
-                return False
-            price = self.verify(2) - self.verify(1)
-        else:
-            draft = source.seconds
-            dream = best_unknown(SURE, SURE, self.most, draft, draft(2), self.verify, self._rate())
-            if dream.tokens / dream.seconds < LEAST_PROMISE / self.verify(1):
-                return False
-            price = draft(max(1, offer.behind)) + self.verify(2) - self.verify(1)
-        if source.savings < price * source.patience:
-            return False
-        source.savings = 0.0
-        source.patience = min(MOST_PATIENCE, source.patience * 2)
-        return True
+    def _look_back(self, tokens: Sequence[int], limit: int, chance: Chance, rate: float) -> None:
+        """Let a model that seemed not to pay read on, and see what it would have guessed.
+
+        Reading tells of many guesses for the price of one pass of the draft, and of none of the
+        target. It is paid from savings, so exploring can never cost more than a share of plain
+        decoding (as in conservative bandits, Wu et al. 2016, arXiv 1602.04282).
+        """
+        if self._emitted < LOOK:
+            return
+        seen = self._emitted + min(limit, EXPECTED + self._emitted)
+        for source in self.sources:
+            if source.seconds is None or source.in_hindsight is None or source.failure:
+                continue
+            known, missed = source.acceptance, source.behind(tokens)
+            price = source.seconds(missed) / self.verify(1)
+            affordable = price <= AT_ONCE * seen and price * known.patience <= known.savings
+            if missed < LOOK or not affordable or not self._could_pay(source, rate):
+                continue
+            known.savings -= price * known.patience
+            known.patience = min(MOST_PATIENCE, 2 * known.patience)
+            started = self.clock()
+            try:
+                guesses = source.in_hindsight(tokens, LOOK, chance)
+            except EvaluationError as error:
+                source.failure = f"drafting stopped: {error.message}"
+                continue
+            source.seconds.saw(missed - 1, self.clock() - started)
+            laws = self._laws if self.overlaps else [None] * LOOK
+            hits = list(map(self._hit, guesses, tokens[-LOOK:], laws))
+            known.saw_each([guess.confidence for guess in guesses], hits)
+
+    def _could_pay(self, source: Source, rate: float) -> bool:
+        assert source.seconds is not None
+        first = source.seconds(1)
+        dream = best_unknown(SURE, SURE, self.most, source.seconds, first, self.verify, rate)
+        return dream.tokens / dream.seconds > LEAST_PROMISE * rate
 
     def _draw(
         self, source: Source, seconds: PassSeconds, tokens: Sequence[int], most: int,
@@ -197,10 +225,18 @@ class Adaptive:
             source.failure = f"drafting stopped: {error.message}"
         return guesses
 
-    def _hits(self, round: Round, target: TargetRows) -> list[float]:
-        """For each guess that was reached: did it stand, or how likely was it to."""
-        guesses = round.proposal.guesses
-        reached = round.accepted + (round.accepted < len(guesses) and round.finish is None)
-        if self.overlaps:
-            return [overlap(target(i), guesses[i].law) for i in range(reached)]
-        return [float(i < round.accepted) for i in range(reached)]
+    def _saw(
+        self, source: Source, guesses: Sequence[Guess], round: Round, target: TargetRows
+    ) -> None:
+        """Learn from the guesses that were reached: one is unless all before it stood."""
+        hits: list[float] = []
+        for place, (guess, token) in enumerate(zip(guesses, round.emitted, strict=False)):
+            hits.append(self._hit(guess, token, target(place) if self.overlaps else None))
+            if guess.token != token:
+                break
+        source.acceptance.saw([guess.confidence for guess in guesses], hits)
+
+    @staticmethod
+    def _hit(guess: Guess, token: int, law: Distribution | None) -> float:
+        """Did it stand, or where chance decides: how likely was it to?"""
+        return float(guess.token == token) if law is None else overlap(law, guess.law)

@@ -68,10 +68,27 @@ class ModelDrafter:
         """How many of `tokens` the draft has not read."""
         return len(tokens) - self._draft.cached(tokens)
 
+    def in_hindsight(self, tokens: Sequence[int], count: int, chance: Chance) -> list[Guess]:
+        """What it would have guessed in place of each of the last `count` tokens.
+
+        One pass tells all of them, and it is the pass that reads what the draft has missed.
+        """
+        history = list(tokens[:-1])
+        if len(history) > self._draft.context_size:
+            return []
+        rows = self._draft.logits(history, last=count)
+        return [
+            _guess(self._usable(row), tokens[:place], self._sampling, chance)
+            for place, row in enumerate(rows, len(tokens) - count)
+        ]
+
     def _row(self, history: list[int]) -> Row | None:
         if len(history) > self._draft.context_size:
             return None
-        row: Row = self._draft.logits(history, last=1)[0, : self._width]
+        return self._usable(self._draft.logits(history, last=1)[0])
+
+    def _usable(self, row: Row) -> Row:
+        row = row[: self._width]
         if self._never is not None:
             row = row.copy()
             row[self._never] = -np.inf
@@ -139,12 +156,17 @@ def _guesses(
     """Draw one guess after another from a draft's rows, in target ids, until it has no row."""
     history = list(tokens)
     while (row := row_after(history)) is not None:
-        law = distribution(row, sampling, history)
-        token = chance.draw(len(history), law)
-        yield Guess(token, law, confidence(row, law, token))
-        if token in ends:
+        guess = _guess(row, history, sampling, chance)
+        yield guess
+        if guess.token in ends:
             return
-        history.append(token)
+        history.append(guess.token)
+
+
+def _guess(row: Row, history: Sequence[int], sampling: SamplingOptions, chance: Chance) -> Guess:
+    law = distribution(row, sampling, history)
+    token = chance.draw(len(history), law)
+    return Guess(token, law, confidence(row, law, token))
 
 
 def confidence(row: Row, law: Distribution, token: int) -> float:

@@ -32,9 +32,8 @@ class FirstUse:
     then: Callable[[PassSeconds], Drafting]
     rows: int
     clock: Callable[[], float] = perf_counter
-    _plain: list[float] = field(default_factory=list)
     _policy: Drafting | None = None
-    _prompt: tuple[Round, TargetRows] | None = None
+    _past: list[tuple[Round, TargetRows]] = field(default_factory=list)
 
     @property
     def decision(self) -> str:
@@ -46,26 +45,22 @@ class FirstUse:
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
         if self._policy is None:
-            if len(self._plain) < PLAIN or limit < max(WIDTHS):
+            if len(self._past) <= PLAIN or limit < max(WIDTHS):
                 return NOTHING
             self._policy = self.then(self._measure(tokens))
-            self._policy.learn(*self._prompt_round())
+            for past in self._past:
+                self._policy.learn(*past)
         return self._policy.propose(tokens, limit, chance)
 
     def learn(self, round: Round, target: TargetRows) -> None:
         if self._policy is not None:
             self._policy.learn(round, target)
-        elif self._prompt is None:
-            self._prompt = round, target
         else:
-            self._plain.append(round.seconds.target)
-
-    def _prompt_round(self) -> tuple[Round, TargetRows]:
-        assert self._prompt is not None
-        return self._prompt
+            self._past.append((round, target))
 
     def _measure(self, tokens: Sequence[int]) -> PassSeconds:
-        one = min(self._plain)
+        _, *plain = (round.seconds.target for round, _ in self._past)
+        one = min(plain)
         points = {1: one}
         spent = PLAIN * one
         for rows in (width for width in WIDTHS if width <= self.rows):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from specdec_cli.core.acceptance import Acceptance
+from specdec_cli.core.chance import Chance
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.core.policy import Worth
 from specdec_cli.core.rounds import Guess
@@ -13,6 +14,7 @@ from specdec_cli.engine.drafters import Drafter
 
 MEMORY = 0.9  # of a moving mean, a round
 PROVEN = 8  # rounds after which a source's own record counts
+Hindsight = Callable[[Sequence[int], int, Chance], list[Guess]]
 
 
 @dataclass(slots=True)
@@ -22,9 +24,10 @@ class Source:
     Attributes:
         seconds: of its model's passes; None: its guesses are there at once.
         behind: how many tokens its model has not read.
+        in_hindsight: what it would have guessed in place of the last so many tokens; None if
+            that cannot be had in one pass.
+        ready: what it would guess next, if that is known without a model.
         tokens, spent: of its rounds in this answer, without reading what was missed.
-        savings: seconds put by for trying it where it does not seem to pay.
-        patience: how much dearer trials have become by trials that led to nothing.
         failure: why it is out of the game for this answer.
     """
 
@@ -32,11 +35,11 @@ class Source:
     acceptance: Acceptance
     seconds: PassSeconds | None = None
     behind: Callable[[Sequence[int]], int] = lambda tokens: 0
+    in_hindsight: Hindsight | None = None
+    ready: tuple[Guess, ...] = ()
     tokens: float = 0.0
     spent: float = 0.0
     rounds: int = 0
-    savings: float = 0.0
-    patience: float = 1.0
     failure: str = ""
 
     @property
@@ -59,9 +62,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a source promises for this round; a free source's guesses are there already."""
+    """What a source promises for this round."""
 
     source: Source
     worth: Worth
-    ready: list[Guess]
-    behind: int = 0

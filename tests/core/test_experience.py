@@ -29,6 +29,7 @@ def lived() -> Experience:
     for sampling in ("greedy", "sampled"):
         known = experience.of("a draft", sampling, Kind.model)
         known.saw([0.99, 0.2, 0.6], [1.0, 0.3, 0.0])
+        known.savings, known.patience = 2.5, 4.0
     experience.of("suffix", "greedy", Kind.suffix)
     return experience
 
@@ -49,6 +50,8 @@ def test_what_was_learned_survives_a_file() -> None:
     assert after.drafts["a draft"](1) == before.drafts["a draft"](1)
     assert after.acceptance.keys() == before.acceptance.keys()
     for key, known in before.acceptance.items():
+        assert after.acceptance[key].savings == known.savings
+        assert after.acceptance[key].patience == known.patience
         for confidence in (0.2, 0.6, 0.99):
             assert after.acceptance[key].of(confidence) == pytest.approx(known.of(confidence))
             assert after.acceptance[key].after(confidence) == pytest.approx(known.after(confidence))
