@@ -78,6 +78,15 @@ def parse_length(text: str) -> int | None:
     return int(text)
 
 
+def refuse_no_length(text: str | None) -> str | None:
+    """Callback of an option: what is wrong is said together with where it was written."""
+    try:
+        _ = text is None or parse_length(text)
+    except UsageError as error:
+        raise typer.BadParameter(error.why) from None
+    return text
+
+
 def parse_layers(option: str, text: str) -> int:
     """A number of layers; `all` and `auto` leave every layer to the GPU, if there is one."""
     if text in ("all", "auto"):
@@ -196,6 +205,7 @@ class LoadFlags(TargetFlags):
         str,
         option(
             "-k", "--draft-tokens", metavar="N|auto", panel="Speculation",
+            callback=refuse_no_length,
             help="Guesses a round: as many as pay (auto), or always N, 0 to 64; 0 is plain.",
         ),
     ] = AUTO  # fmt: skip
@@ -203,6 +213,7 @@ class LoadFlags(TargetFlags):
         str | None,
         option(
             "--num-draft-tokens", "--spec-draft-n-max", "--draft-max", hidden=True, env=False,
+            callback=refuse_no_length,
         ),
     ] = None  # fmt: skip
     accept: Annotated[

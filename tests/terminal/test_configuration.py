@@ -107,6 +107,7 @@ def test_an_unknown_profile_lists_those_there_are(specdec: Specdec) -> None:
         ('draft-tokens = "many"\n', ["many", "draft-tokens"]),
         ("draft-tokens = 65\n", ["65", "64"]),
         ('accept = "maybe"\n', ["maybe"]),
+        ("batch-size = 0\n", ["batch-size"]),
         ("ctx-size = 0\n", ["ctx-size"]),
         ("temp = {value = 1}\n", ["temp"]),
         ("temp = [0.5]\n", ["temp"]),
@@ -114,18 +115,16 @@ def test_an_unknown_profile_lists_those_there_are(specdec: Specdec) -> None:
         ("profiles = 3\n", ["profiles"]),
     ],
 )
-def test_a_bad_value_is_wrong_usage(
+def test_a_bad_value_is_wrong_usage_and_its_file_is_named(
     specdec: Specdec, model: Callable[[str], Path], text: str, words: list[str]
 ) -> None:
     LOCAL.write_text(text)
-    specdec("run", "-m", model("tale"), "hi").failed(2, *words)
+    specdec("run", "-m", model("tale"), "hi").failed(2, "specdec.toml", *words)
 
 
-def test_a_bad_value_in_a_file_names_the_file(
-    specdec: Specdec, model: Callable[[str], Path]
-) -> None:
-    LOCAL.write_text("batch-size = 0\n")
-    specdec("run", "-m", model("tale"), "hi").failed(2, "specdec.toml")
+@pytest.mark.parametrize("name", ["SPECDEC_TEMP", "SPECDEC_DRAFT_TOKENS", "SPECDEC_CTX_SIZE"])
+def test_a_bad_variable_is_named(specdec: Specdec, model: Callable[[str], Path], name: str) -> None:
+    specdec("run", "-m", model("tale"), "hi", env={name: "many"}).failed(2, "many", name)
 
 
 def test_a_bad_value_in_the_environment_names_the_variable(
