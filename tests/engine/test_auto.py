@@ -12,6 +12,7 @@ from gguf_files import write_tiny
 from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.session import LoadOptions, Session
+from specdec_cli.core.experience import Kind
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.llama.chat_template import ChatTemplate
@@ -93,6 +94,28 @@ def test_measuring_keeps_to_the_rows_that_there_is_room_for(tmp_path: Path, rows
     with session(*paths, rows=rows) as opened:
         assert len(said(opened, GREEDY, 40).tokens) == 40
         assert opened.experience.verify is not None
+
+
+@pytest.mark.parametrize("rule", ["coupled", "rejection", "block"])
+@samplings
+def test_a_draft_that_was_given_up_is_found_to_be_good(
+    smollm2: Path, sampling: SamplingOptions, rule: str
+) -> None:
+    """By what it would have guessed, which is seen without a guess of its own."""
+    with session(smollm2, smollm2) as opened:
+        plain = said(opened, sampling, 60, plain="to compare")
+        make_drafting_pay(opened)
+        chosen = "greedy" if sampling.greedy else "sampled"
+        known = opened.experience.of(opened.drafts[0].key, chosen, Kind.model)
+        for rate in (*known.stands, *known.follows):
+            rate.prior = 0.01
+        known.savings = 100.0
+        drafted = said(opened, sampling, 60, rule=rule)
+    found = drafted.statistics.by_source["draft0"]
+    assert found.drafted > 10
+    assert found.accepted > 0.6 * found.drafted
+    if rule == "coupled" or sampling.greedy:
+        assert drafted.tokens == plain.tokens
 
 
 @pytest.mark.parametrize("rule", ["rejection", "block"])
