@@ -37,9 +37,12 @@ def said(
     *,
     rule: str = "coupled",
     plain: str = "",
+    drafter: str = "auto",
 ) -> Answer:
     prompt = ChatTemplate(opened.model).tokens([{"role": "user", "content": "the cat"}])
-    options = AnswerOptions(sampling, 5, rule=rule, max_tokens=count, ignore_eos=True)
+    options = AnswerOptions(
+        sampling, 5, rule=rule, drafter=drafter, max_tokens=count, ignore_eos=True
+    )
     *_, last = answer(opened, prompt, options, no_draft=plain)
     assert isinstance(last, Answer)
     return last
@@ -110,7 +113,7 @@ def test_a_draft_that_was_given_up_is_found_to_be_good(
         for rate in (*known.stands, *known.follows):
             rate.prior = 0.01
         known.savings = 100.0
-        drafted = said(opened, sampling, 60, rule=rule)
+        drafted = said(opened, sampling, 60, rule=rule, drafter="draft0")
     found = drafted.statistics.by_source["draft0"]
     assert found.drafted > 10
     assert found.accepted > 0.6 * found.drafted
