@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from gguf import GGUFReader
 from gguf_files import FIRST_PIECE, PIECES, write_tiny
 
 from specdec_cli.app.make_draft import make
@@ -39,10 +40,14 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize("type", TYPES)
-def test_a_copy_has_the_type_and_says_the_same(source: Path, type: str) -> None:
+def test_a_copy_has_the_type_and_says_the_same(source: Path, type: str, pure: bool) -> None:
     output = source.with_name(f"copy {type} é.gguf")
-    quantize(source, output, type)
+    quantize(source, output, type, pure=pure)
+    if pure:
+        matrices = [tensor for tensor in GGUFReader(output).tensors if len(tensor.shape) > 1]
+        assert {tensor.tensor_type.name for tensor in matrices} == {type}
     header = read_header(output)
     assert header.file_type == type
     assert header.vocab_digest == read_header(source).vocab_digest

@@ -14,10 +14,16 @@ from specdec_cli.errors import ModelFileError
 TYPES = {"Q4_0": 2, "Q4_1": 3, "Q5_0": 8, "Q8_0": 7, "BF16": 32}  # llama.cpp's `llama_ftype`
 
 
-def quantize(source: Path, output: Path, type: str, *, threads: int = 0) -> None:
+def quantize(
+    source: Path, output: Path, type: str, *, pure: bool = False, threads: int = 0
+) -> None:
     """Write `source` to `output` in another type; `output` is complete or not there.
 
     A wider type than the source's costs what that type costs and knows no more than the source.
+
+    Args:
+        pure: the output matrix too, which llama.cpp would keep wider. It is read for every token,
+            and in a small or low-bit model takes a good part of the time.
 
     Raises:
         ModelFileError: the source is damaged, or llama.cpp's quantiser failed.
@@ -28,6 +34,7 @@ def quantize(source: Path, output: Path, type: str, *, threads: int = 0) -> None
     params.ftype = TYPES[type]
     params.nthread = threads
     params.allow_requantize = True
+    params.pure = pure
     part = part_of(output)
     library.clear_log()
     try:

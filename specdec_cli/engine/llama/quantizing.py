@@ -22,7 +22,7 @@ PATIENCE = 0.2  # seconds between two looks at whether to stop
 def quantize_apart(
     source: Path, output: Path, type: str, *, stop: Callable[[], bool]
 ) -> Iterator[float]:
-    """As `quantize`; yields the share that is done.
+    """As `quantize`, all tensors in the one type; yields the share that is done.
 
     Raises:
         ModelFileError: as `quantize`, or the process died.
@@ -72,7 +72,7 @@ def main(source: str, output: str, type: str) -> int:
 
     library.show_log(on_log)
     try:
-        quantize(Path(source), Path(output), type)
+        quantize(Path(source), Path(output), type, pure=True)
     except ModelFileError as error:
         _say({"message": error.message, "why": error.why, "fix": error.fix})
         return 1
