@@ -10,6 +10,7 @@ EDGES = (0.35, 0.55, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)  # of confidence, between
 START = len(EDGES) + 1  # the "bucket" before a round's first guess
 WINDOW = 40.0  # guesses that a bucket remembers: text changes its kind within an answer
 PRIOR = 4.0  # guesses that what was believed before is worth
+DRIFT = 0.5  # of what one text taught, how much is believed of the next: it is another text
 
 
 @dataclass(slots=True)
@@ -23,6 +24,14 @@ class Rate:
     @property
     def value(self) -> float:
         return (self.hits + PRIOR * self.prior) / (self.seen + PRIOR)
+
+    @property
+    def afterwards(self) -> float:
+        """What is to be believed when another text begins."""
+        return self.prior + DRIFT * (self.value - self.prior)
+
+    def next_text(self) -> None:
+        self.prior, self.hits, self.seen = self.afterwards, 0.0, 0.0
 
     def saw(self, hit: float) -> None:
         kept = 1 - 1 / WINDOW

@@ -29,7 +29,6 @@ STANDS = {
     Kind.suffix: (0.1, 0.2, 0.45, 0.6, 0.77, 0.88, 0.93, 0.97, 0.98),
 }
 FIRST = {Kind.model: 0.75, Kind.self: 0.9, Kind.suffix: 0.5}
-KEPT = 12.0  # guesses that an earlier answer's rate is worth: the next text is another one
 
 
 @dataclass(slots=True)
@@ -54,11 +53,10 @@ class Experience:
         return self.acceptance[source, sampling]
 
     def next_answer(self) -> None:
-        """Another text begins: what was learned is believed, but not as firmly."""
+        """Another text begins: what is believed at its start moves towards what was seen."""
         for known in self.acceptance.values():
             for rate in (*known.stands, *known.follows):
-                rate.prior, rate.seen = rate.value, min(rate.seen, KEPT)
-                rate.hits = rate.prior * rate.seen
+                rate.next_text()
 
     def forget_answers(self) -> None:
         """Keep what passes cost; believe of guesses what is believed of any."""
@@ -72,8 +70,8 @@ class Experience:
                 {
                     "source": source,
                     "sampling": sampling,
-                    "stands": [rate.value for rate in known.stands],
-                    "follows": [rate.value for rate in known.follows],
+                    "stands": [rate.afterwards for rate in known.stands],
+                    "follows": [rate.afterwards for rate in known.follows],
                     "savings": known.savings,
                     "patience": known.patience,
                 }

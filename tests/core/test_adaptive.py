@@ -397,9 +397,12 @@ def test_what_looking_costs_is_bounded_whatever_has_to_be_read(prompt: int) -> N
             Q8_0, {"model": Draft(SMALL, lambda place: 0.0)}, prompt=prompt, length=length
         )
         experience = knowing(world)
-        for _ in range(6):
+        took = []
+        for _ in range(8):
             process = Play(world, experience)
-            assert process.seconds(process.auto()) <= 1.03 * plain_time(world)
+            took.append(process.seconds(process.auto()) / plain_time(world))
+        assert max(took) <= 1.06
+        assert sum(took) / len(took) <= 1.012
 
 
 def test_what_one_would_not_expect_to_pay_is_found_within_some_answers() -> None:

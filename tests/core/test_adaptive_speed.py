@@ -66,7 +66,7 @@ def speed(world: World, experience: Experience | None = None, length: int | None
     return plain_time(world, length) / process.seconds(process.auto(), length)
 
 
-def after_answers(world: World, count: int = 2, length: int | None = None) -> Experience:
+def after_answers(world: World, count: int = 4, length: int | None = None) -> Experience:
     """What other answers of the same kind have taught."""
     experience = knowing(world)
     for seed in range(count):

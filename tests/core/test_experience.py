@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_cli.core.acceptance import START, bucket
-from specdec_cli.core.experience import KEPT, Experience, Kind
+from specdec_cli.core.acceptance import DRIFT, START
+from specdec_cli.core.experience import Experience, Kind
 from specdec_cli.core.pass_seconds import PassSeconds
 
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)  # what a reader expects
@@ -40,6 +40,7 @@ def through_json(experience: Experience) -> Experience:
 
 def test_what_was_learned_survives_a_file() -> None:
     before = lived()
+    before.next_answer()
     after = through_json(before)
     assert before.verify
     assert after.verify
@@ -76,21 +77,40 @@ def test_sources_are_believed_by_their_kind_and_kept_apart() -> None:
     assert experience.of("m", "sampled", Kind.model).of(0.6) > model.of(0.6)
 
 
-def test_another_answer_believes_what_was_learned_and_learns_faster_than_the_old_one() -> None:
+def test_another_answer_begins_between_what_was_believed_and_what_was_seen() -> None:
     experience = Experience()
     known = experience.of("m", "greedy", Kind.model)
+    believed = known.of(0.99)
     known.saw([0.99] * 200, [0.1] * 200)
-    old = known.of(0.99)
+    seen = known.of(0.99)
     experience.next_answer()
-    assert known.of(0.99) == pytest.approx(old)
-    rate = known.stands[bucket(0.99)]
-    assert rate.seen == pytest.approx(KEPT)
+    start = known.of(0.99)
+    assert start == pytest.approx(believed + DRIFT * (seen - believed))
     known.saw([0.99] * 5, [1.0] * 5)
-    new = known.of(0.99)
-    assert new - old > 0.15
+    assert known.of(0.99) - start > 0.05
+    experience.next_answer()
+    once = known.of(0.99)
     for _ in range(20):
         experience.next_answer()
-    assert known.of(0.99) == pytest.approx(new)  # answers without a guess say nothing
+    assert known.of(0.99) == once  # answers without a guess say nothing
+
+
+def test_what_all_answers_show_is_believed_in_the_end() -> None:
+    experience = Experience()
+    known = experience.of("m", "greedy", Kind.model)
+    for _ in range(12):
+        known.saw([0.99] * 40, [0.1] * 40)
+        experience.next_answer()
+    assert known.of(0.99) == pytest.approx(0.1, abs=0.05)
+
+
+def test_the_next_process_begins_as_the_next_answer_does() -> None:
+    experience = lived()
+    stored = through_json(experience)
+    experience.next_answer()
+    for key, known in experience.acceptance.items():
+        for confidence in (0.2, 0.6, 0.99):
+            assert stored.acceptance[key].of(confidence) == pytest.approx(known.of(confidence))
 
 
 def test_forgetting_answers_keeps_the_costs() -> None:
