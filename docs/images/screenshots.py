@@ -102,12 +102,13 @@ def as_svg(screen: pyte.Screen, theme: str) -> str:
         for y in range(screen.lines)
         if screen.display[y].strip()
     )
+    style = f'fill="{colours["default"]}" style="white-space: pre"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
         f'viewBox="0 0 {width:.0f} {height}" font-family="ui-monospace, Menlo, Consolas, '
-        f'\'DejaVu Sans Mono\', monospace" font-size="14" fill="{colours["default"]}" '
-        f'style="white-space: pre">\n<rect width="100%" height="100%" rx="8" fill="{colours["back"]}" '
-        f'stroke="#8884"/>\n{rows}\n</svg>\n'
+        f'\'DejaVu Sans Mono\', monospace" font-size="14" {style}>\n'
+        f'<rect width="100%" height="100%" rx="8" fill="{colours["back"]}" stroke="#8884"/>\n'
+        f"{rows}\n</svg>\n"
     )
 
 
