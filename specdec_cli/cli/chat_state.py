@@ -63,7 +63,8 @@ class Chat:
         self._common = common
         self._tiled: bool | None = None  # nothing has been evaluated yet
         self.totals = Totals()
-        self.cache = PromptCache() if flags.chat.prompt_cache else None
+        cached = flags.chat.prompt_cache and not flags.chat.no_save  # it holds what was said
+        self.cache = PromptCache() if cached else None
         self.talk = self._open(flags.load, conversation)
         self._tiled = self.session.options.numerics.tiled
 
