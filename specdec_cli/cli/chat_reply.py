@@ -104,7 +104,7 @@ def say(terminal: Terminal, event: Dropped | Notice | NotSaved) -> None:
         turns = "turn is" if event.turns == 1 else f"{event.turns} turns are"
         terminal.notice(
             f"the context is full: the oldest {turns} no longer shown to the model "
-            f"({event.tokens} tokens; {event.in_all} in all)"
+            f"({event.tokens:,} tokens less, {event.in_all} left out in all)"
         )
     elif isinstance(event, NotSaved):
         terminal.notice(
