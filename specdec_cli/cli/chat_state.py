@@ -111,7 +111,9 @@ class Chat:
             shown = self.replies.show(events)
         if shown is not None:
             self.last = shown
-            self.terminal.remark(after(shown, self.talk.speedup, self.terminal.err.width))
+            told = self.session.options.left_out
+            width = self.terminal.err.width
+            self.terminal.remark(after(shown, self.talk.speedup, width, told=told))
             if shown.answer.finish == "context" and not self.flags.chat.on_full.drops:
                 self.terminal.notice(FULL)
         if signals.terminated or not self.interactive:
