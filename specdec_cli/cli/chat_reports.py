@@ -66,7 +66,8 @@ def system(chat: Chat) -> None:
 def show(chat: Chat, _argument: str) -> None:
     models(chat)
     conversation = chat.conversation
-    chat.terminal.report(f"conversation {conversation.id}")
+    unsaved = " (not saved)" if chat.store is None else ""
+    chat.terminal.report(f"conversation {conversation.id}{unsaved}")
     context(chat, "")
     system(chat)
     changed = [f"{name} {_value(chat, name)}" for name in chat.setter.changed(chat.flags)]

@@ -187,6 +187,8 @@ def test_a_copy_is_saved_under_a_name_and_not_over_another(specdec: Specdec, mod
 def test_no_save_leaves_nothing_on_disk(talk: Talk, model: Model) -> None:
     chat = talk("-m", model("tale"), "--no-save", "--prompt-cache")
     chat.ask("a secret")
+    chat.enter("/show")
+    assert "(not saved)" in chat.text
     chat.enter("/clear")
     assert "the old one was not saved" in chat.text
     chat.ask("a secret")
