@@ -20,6 +20,7 @@ import pyte
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 8.4, 18  # of a cell, in pixels
+NBSP = "\N{NO-BREAK SPACE}"
 READY = "\x1b[?2004h"
 THEMES = {
     "dark": {"back": "#1c1c1c", "default": "#d8d8d8", "green": "#5fd787", "blue": "#6cb6ff",
@@ -96,18 +97,17 @@ def ghosts(screen: pyte.Screen, line: int) -> Callable[[], bool]:
 
 def as_svg(screen: pyte.Screen, theme: str) -> str:
     colours = THEMES[theme]
-    width, height = screen.columns * WIDTH + 24, screen.lines * HEIGHT + 20
+    written = [y for y in range(screen.lines) if screen.display[y].strip()]
+    width, height = screen.columns * WIDTH + 24, (written[-1] + 1) * HEIGHT + 20
     rows = "\n".join(
-        f'<text y="{28 + y * HEIGHT}">{"".join(_spans(screen, y, colours))}</text>'
-        for y in range(screen.lines)
-        if screen.display[y].strip()
+        f'<text y="{28 + y * HEIGHT}">{"".join(_spans(screen, y, colours))}</text>' for y in written
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
         f'viewBox="0 0 {width:.0f} {height}" font-family="ui-monospace, Menlo, Consolas, '
-        f'\'DejaVu Sans Mono\', monospace" font-size="14" fill="{colours["default"]}" '
-        f'style="white-space: pre">\n<rect width="100%" height="100%" rx="8" fill="{colours["back"]}" '
-        f'stroke="#8884"/>\n{rows}\n</svg>\n'
+        f'\'DejaVu Sans Mono\', monospace" font-size="14" fill="{colours["default"]}">\n'
+        f'<rect width="100%" height="100%" rx="8" fill="{colours["back"]}" stroke="#8884"/>\n'
+        f"{rows}\n</svg>\n"
     )
 
 
@@ -125,7 +125,8 @@ def _spans(screen: pyte.Screen, y: int, colours: dict[str, str]) -> Iterator[str
         style += ' opacity="0.55"' if faint else ""
         x = 12 + first * WIDTH
         size = f' textLength="{len(text) * WIDTH:.1f}" lengthAdjust="spacingAndGlyphs"'
-        yield f'<tspan x="{x:.1f}"{size}{style}>{escape(text)}</tspan>'
+        shown = escape(text).replace(" ", NBSP)  # some viewers fold blanks
+        yield f'<tspan x="{x:.1f}"{size}{style}>{shown}</tspan>'
 
 
 def main() -> None:
@@ -134,9 +135,9 @@ def main() -> None:
     parser.add_argument("--draft", default="qwen2.5-coder:0.5b")
     chosen = parser.parse_args()
     pair = ["-m", chosen.model, "-md", chosen.draft, "-k", "4", "-s", "1", "--temp", "0.3"]
-    question = "Write a Python function that merges two sorted lists. Code only, no comments."
+    question = "Write a Python function that merges two sorted lists. No comments."
 
-    terminal = Terminal([*pair, "--ghost"], 80, 18)
+    terminal = Terminal([*pair, "--ghost"], 80, 16)
     terminal.enter(question)
     terminal.read_until(ghosts(terminal.screen, 9))
     for theme in THEMES:
@@ -150,7 +151,7 @@ def main() -> None:
         (
             "chat-no-color",
             80,
-            22,
+            20,
             "light",
             {"NO_COLOR": "1"},
             [asked, "And red at dusk?", "/stats"],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from specdec_cli.cli.chat_state import Chat
 
 HOW_TO_LEAVE = "Ctrl-D or /quit leaves; Ctrl-C stops an answer"
+NOT_EDITED = "the question stays as it was"
 
 
 @flat
@@ -135,10 +136,12 @@ def _turn(chat: Chat, reader: Reader) -> None:
     except KeyboardInterrupt:
         if not chat.interactive:
             raise typer.Exit(failures.INTERRUPTED) from None
-        chat.terminal.report("the question stays as it was" if chat.editing else HOW_TO_LEAVE)
+        chat.terminal.report(NOT_EDITED if chat.editing else HOW_TO_LEAVE)
         chat.editing = False
         return
     if not typed.strip():
+        if chat.editing:
+            chat.terminal.report(NOT_EDITED)
         chat.editing = False
         return
     try:
@@ -147,6 +150,7 @@ def _turn(chat: Chat, reader: Reader) -> None:
             chat.send(wanted)
         else:
             command, argument = wanted
+            chat.editing = False  # or a later message would take the place of the last one
             command.run(chat, argument)
     except SpecdecError as error:
         failures.report(error, as_json=False)

@@ -133,7 +133,8 @@ def load(chat: Chat, argument: str) -> None:
 def clear(chat: Chat, _argument: str) -> None:
     chat.change(chat.conversation.cleared())
     chat.attached.clear()
-    chat.terminal.report("a new conversation; the old one is kept where it was saved")
+    old = "was not saved" if chat.store is None else "is kept: /load lists them all"
+    chat.terminal.report(f"a new conversation; the old one {old}")
 
 
 def read(chat: Chat, argument: str) -> None:

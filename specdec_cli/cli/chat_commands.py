@@ -65,14 +65,14 @@ def _help(chat: Chat, argument: str) -> None:
 
 
 COMMANDS = (
-    Command(("help", "?"), "[COMMAND]", "what there is", _help, "command"),
+    Command(("help", "?"), "[COMMAND]", "list the commands", _help, "command"),
     Command(("set",), "[NAME [VALUE]]", "show or change a setting", actions.set_, "setting"),
     Command(("show",), "", "models, settings and conversation", reports.show),
     Command(("stats",), "", "this session in numbers", reports.stats),
     Command(("why",), "", "the last guesses that the target refused", why),
     Command(("spec",), "[on|off]", "speculation on or off", actions.spec, ("on", "off")),
-    Command(("draft",), "[REF|off]", "another draft, or none", actions.draft, "model"),
-    Command(("model",), "[REF]", "another target, the same conversation", actions.model, "model"),
+    Command(("draft",), "[REF|off]", "load another draft, or none", actions.draft, "model"),
+    Command(("model",), "[REF]", "load another target", actions.model, "model"),
     Command(("undo",), "", "take the last question and answer back", actions.undo),
     Command(("retry",), "[SEED]", "answer again, with another seed", actions.retry),
     Command(("edit",), "", "change the last question and ask again", actions.edit),
@@ -81,8 +81,8 @@ COMMANDS = (
     Command(("context",), "", "how full the context is", reports.context),
     Command(("clear",), "", "begin a new conversation", actions.clear),
     Command(("save",), "[[-f] FILE]", "where it is saved, or a copy", actions.save, "path"),
-    Command(("load",), "[ID|FILE]", "list all, or go on with one", actions.load, "conversation"),
-    Command(("export",), "md|json [FILE]", "write it elsewhere", actions.export, ("md", "json")),
+    Command(("load",), "[ID|FILE]", "list chats, or go on with one", actions.load, "conversation"),
+    Command(("export",), "md|json [FILE]", "as Markdown or JSON", actions.export, ("md", "json")),
     Command(("copy",), "", "the last answer to the clipboard", actions.copy),
     Command(("color",), "[on|off]", "colour what was drafted", actions.color, ("on", "off")),
     Command(("quit", "exit", "bye"), "", "leave; so does Ctrl-D", actions.quit),

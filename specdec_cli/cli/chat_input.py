@@ -89,6 +89,7 @@ class PromptReader:
     def __init__(
         self, *, history: Path | None, completer: Completer, bar: Callable[[], str], colours: bool
     ) -> None:
+        self._editing = False  # then Ctrl-C gives it up, and does not only empty the line
         self._session: PromptSession[str] = PromptSession(
             FormattedText([("class:prompt", PROMPT)]),
             multiline=True,
@@ -98,7 +99,7 @@ class PromptReader:
             complete_while_typing=Condition(_names_a_command),
             enable_open_in_editor=True,
             tempfile_suffix=".md",
-            key_bindings=_keys(completer),
+            key_bindings=_keys(completer, lambda: self._editing),
             bottom_toolbar=lambda: FormattedText([("class:bottom-toolbar.text", bar())]),
             style=STYLE,
             color_depth=None if colours else ColorDepth.DEPTH_1_BIT,
@@ -106,6 +107,7 @@ class PromptReader:
         )
 
     def read(self, draft: str = "") -> str:
+        self._editing = bool(draft)
         with _ended_by_sigterm():
             return self._session.prompt(default=draft)
 
@@ -175,7 +177,7 @@ def _names_a_command() -> bool:
     return text.startswith("/") and text[1:2] != "/" and " " not in text
 
 
-def _keys(completer: Completer) -> KeyBindings:
+def _keys(completer: Completer, editing: Callable[[], bool]) -> KeyBindings:
     keys = KeyBindings()
     here = has_focus(DEFAULT_BUFFER)  # and not in a search
 
@@ -193,7 +195,7 @@ def _keys(completer: Completer) -> KeyBindings:
 
     @keys.add("c-c", filter=here)
     def clear(event: KeyPressEvent) -> None:
-        if event.current_buffer.text:
+        if event.current_buffer.text and not editing():
             event.current_buffer.reset()
         else:
             event.app.exit(exception=KeyboardInterrupt)

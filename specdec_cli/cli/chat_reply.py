@@ -104,7 +104,7 @@ def say(terminal: Terminal, event: Dropped | Notice | NotSaved) -> None:
         turns = "turn is" if event.turns == 1 else f"{event.turns} turns are"
         terminal.notice(
             f"the context is full: the oldest {turns} no longer shown to the model "
-            f"({event.tokens} tokens; {event.in_all} in all)"
+            f"({event.tokens:,} tokens less, {event.in_all} left out in all)"
         )
     elif isinstance(event, NotSaved):
         terminal.notice(
@@ -122,10 +122,10 @@ def reading(event: Reading) -> str:
     return f"{who} {event.tokens - event.cached:,} tokens{cached if event.cached else ''}"
 
 
-def after(shown: Shown, speedup: float | None, width: int) -> str:
-    """The lines after an answer."""
+def after(shown: Shown, speedup: float | None, width: int, *, told: str = "") -> str:
+    """The lines after an answer, without what was `told` when the models were loaded."""
     answer = shown.answer
-    parts = summary(answer, shown.seed, hint="/continue goes on")
+    parts = summary(answer, shown.seed, hint="/continue goes on", told=told)
     if speedup is not None and answer.statistics.drafted:
         at = next((i for i, part in enumerate(parts) if part.endswith("tok/s")), None)
         if at is not None:

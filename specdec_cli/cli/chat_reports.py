@@ -66,14 +66,13 @@ def system(chat: Chat) -> None:
 def show(chat: Chat, _argument: str) -> None:
     models(chat)
     conversation = chat.conversation
-    chat.terminal.report(f"conversation {conversation.id}")
+    unsaved = " (not saved)" if chat.store is None else ""
+    chat.terminal.report(f"conversation {conversation.id}{unsaved}")
     context(chat, "")
     system(chat)
     changed = [f"{name} {_value(chat, name)}" for name in chat.setter.changed(chat.flags)]
-    width = chat.terminal.err.width
-    chat.terminal.report(
-        folded(["settings of its own: " + (changed or ["none"])[0], *changed[1:]], width)
-    )
+    parts = [f"settings: {changed[0]}", *changed[1:], "the rest as built in"]  # a seed at least
+    chat.terminal.report(folded(parts, chat.terminal.err.width))
 
 
 def models(chat: Chat) -> None:

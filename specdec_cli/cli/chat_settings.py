@@ -56,7 +56,7 @@ class ChatFlags:
     no_save: Annotated[
         bool,
         option("--no-save", panel="Chat",
-               help="Write neither the conversation nor what was typed to disk."),
+               help="Write nothing that was said or typed to disk; no prompt cache either."),
     ] = False  # fmt: skip
 
 

@@ -63,7 +63,8 @@ class Chat:
         self._common = common
         self._tiled: bool | None = None  # nothing has been evaluated yet
         self.totals = Totals()
-        self.cache = PromptCache() if flags.chat.prompt_cache else None
+        cached = flags.chat.prompt_cache and not flags.chat.no_save  # it holds what was said
+        self.cache = PromptCache() if cached else None
         self.talk = self._open(flags.load, conversation)
         self._tiled = self.session.options.numerics.tiled
 
@@ -110,7 +111,9 @@ class Chat:
             shown = self.replies.show(events)
         if shown is not None:
             self.last = shown
-            self.terminal.remark(after(shown, self.talk.speedup, self.terminal.err.width))
+            told = self.session.options.left_out
+            width = self.terminal.err.width
+            self.terminal.remark(after(shown, self.talk.speedup, width, told=told))
             if shown.answer.finish == "context" and not self.flags.chat.on_full.drops:
                 self.terminal.notice(FULL)
         if signals.terminated or not self.interactive:

@@ -69,9 +69,10 @@ class Terminal:
             self._noticed.add(text)
             _plain(self.err, f"note: {text}", "yellow")
 
-    def remark(self, text: str) -> None:
+    def remark(self, text: str, *, once: bool = False) -> None:
         """A line that is welcome but says nothing went wrong."""
-        if not self.quiet:
+        if not self.quiet and not (once and text in self._noticed):
+            self._noticed |= {text} if once else set()
             _plain(self.err, text, "dim")
 
     def report(self, text: str) -> None:

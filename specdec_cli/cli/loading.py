@@ -96,7 +96,7 @@ def load_session(terminal: Terminal, options: LoadOptions) -> Session:
     for notice in session.notices:
         terminal.notice(notice)
     for remark in session.remarks:
-        terminal.remark(remark)
+        terminal.remark(remark, once=True)
     return session
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -59,14 +60,20 @@ def summary(answer: Answer, seed: int, *, hint: str = "", told: str = "") -> lis
 
 
 def folded(parts: list[str], width: int) -> str:
-    """The parts with dots between them, in as many lines as that takes; no part is cut in two."""
+    """The parts with dots between them, in as many lines as that takes; only a part that is
+    wider than a line is cut in two, between words."""
     lines: list[str] = []
     for part in parts:
         if lines and cell_len(longer := f"{lines[-1]} · {part}") <= width:
             lines[-1] = longer
         else:
             lines.append(part)
-    return "\n".join(lines)
+    return "\n".join(row for line in lines for row in _fitting(line, width))
+
+
+def _fitting(line: str, width: int) -> list[str]:
+    fits = cell_len(line) <= width
+    return [line] if fits else wrap(line, max(width, 1), break_on_hyphens=False)
 
 
 def acceptance(statistics: Statistics) -> str:

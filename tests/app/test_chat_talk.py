@@ -281,8 +281,9 @@ def test_a_question_that_never_fits_is_refused_alone(make: Make, on_full: str) -
     assert "this question alone" in caught.value.why
     assert "-c " in caught.value.fix
     run(talk.ask("short"))
-    with pytest.raises(PromptTooLong):
+    with pytest.raises(PromptTooLong, match="room for 256") as caught:
         run(talk.ask(LONG * 10))
+    assert "this question alone" in caught.value.why
     assert texts(talk) == ["short", "bulky"]
 
 

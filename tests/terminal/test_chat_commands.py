@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from chats import ChatScreen, conversations, messages
+from chats import READY, ChatScreen, conversations, messages
 from command import Ran, environment
 
 Specdec = Callable[..., Ran]
@@ -110,6 +110,7 @@ def test_speculation_can_be_switched_and_the_draft_changed(specdec: Specdec, mod
     drafted = [m["details"]["drafted"] for m in messages(*conversations()) if m["role"] != "user"]
     assert [bool(count) for count in drafted] == [True, False, True, False, True]
     assert "speculation: off (/spec off)" in ran.err
+    assert ran.err.count("of the model's") <= 1  # said when the models were loaded first
     assert "nothing drafted (/spec off)" in ran.err
     assert len(set(ran.out.splitlines())) == 1
 
@@ -136,9 +137,15 @@ def test_undo_retry_edit_clear(talk: Talk, model: Model) -> None:
     chat.ask(" and more")
     assert [m["content"] for m in messages(*conversations())] == ["one and more", TALE]
     chat.enter("/edit")
-    chat.type("\x03")  # what is in the line goes
-    chat.enter("")  # and nothing was asked
-    assert [m["content"] for m in messages(*conversations())] == ["one and more", TALE]
+    chat.type("\x03")  # gives it up
+    chat.wait_for(READY)
+    assert "the question stays as it was" in chat.text
+    chat.ask("two")  # and this is asked after it
+    chat.enter("/edit")
+    chat.enter("\x15/context")  # so does any command
+    chat.ask("three")
+    said = [m["content"] for m in messages(*conversations()) if m["role"] == "user"]
+    assert said == ["one and more", "two", "three"]
     chat.enter("/clear")
     chat.ask("new")
     assert len(conversations()) == 2
@@ -178,10 +185,16 @@ def test_a_copy_is_saved_under_a_name_and_not_over_another(specdec: Specdec, mod
 
 
 def test_no_save_leaves_nothing_on_disk(talk: Talk, model: Model) -> None:
-    chat = talk("-m", model("tale"), "--no-save")
+    chat = talk("-m", model("tale"), "--no-save", "--prompt-cache")
+    chat.ask("a secret")
+    chat.enter("/show")
+    assert "(not saved)" in chat.text
+    chat.enter("/clear")
+    assert "the old one was not saved" in chat.text
     chat.ask("a secret")
     assert chat.leave() == 0
     home = Path(environment()["HOME"])
+    assert not list(home.rglob("*.state"))
     assert not [path for path in home.rglob("*") if path.is_file() and "secret" in _text(path)]
 
 

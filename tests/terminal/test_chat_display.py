@@ -15,6 +15,7 @@ from command import Ran, environment
 from gguf_files import EOS, write_tiny
 
 from specdec_cli.cli.signals import stop_on_signals
+from specdec_cli.cli.summary import folded
 
 Specdec = Callable[..., Ran]
 Model = Callable[[str], Path]
@@ -209,3 +210,13 @@ def test_files_that_are_no_conversations_of_ours(
     chat.ask("second")
     assert len(messages(path)) == 4
     assert chat.leave() == 0
+
+
+def test_a_line_of_figures_folds_between_parts_and_a_long_part_between_words() -> None:
+    parts = ["26 tokens", "nothing drafted (no guesses pay)", "seed 1"]
+    assert folded(parts, 80) == " · ".join(parts)
+    assert folded(parts, 40).split("\n") == parts
+    assert folded(parts, 20).split("\n") == [
+        "26 tokens", "nothing drafted (no", "guesses pay)", "seed 1"
+    ]  # fmt: skip
+    assert folded(["a b"], -3) == "a\nb"

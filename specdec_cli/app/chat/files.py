@@ -55,7 +55,9 @@ def write_new_file(path: Path, text: str, *, overwrite: bool = False) -> Path:
         path = path.expanduser()
         if path.exists() and not overwrite:
             raise UsageError(
-                f"{path} exists", why="it is not overwritten unasked", fix="choose another name"
+                f"{path} exists",
+                why="it is not overwritten unasked",
+                fix="choose another name, or put -f first",
             )
         write_atomically(path, text.encode("utf-8", "replace"))
     except (OSError, RuntimeError, ValueError) as error:

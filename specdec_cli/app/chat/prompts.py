@@ -95,7 +95,8 @@ class Prompts:
                 asked = asked.dropping(asked.dropped + 1)
                 tokens = self._tokens(asked, said)
         if len(tokens) >= self._size:
-            raise self._too_long(len(tokens), alone=asked.turns - asked.dropped == 1)
+            alone = len(self._tokens(asked.dropping(asked.turns - 1), said))
+            raise self._too_long(len(tokens), alone)
         thinking = self._thinking(tokens, "")
         if begun is not None:
             thinking = self._thinking(self._tokens(asked), said)
@@ -111,14 +112,21 @@ class Prompts:
         stream.add([Piece(begun, TARGET)])
         return stream.thinking
 
-    def _too_long(self, length: int, *, alone: bool) -> PromptTooLong:
+    def _too_long(self, length: int, alone: int) -> PromptTooLong:
+        """Args:
+        alone: tokens of the last question without the turns before it.
+        """
+        message = f"the context is full: {length:,} tokens, room for {self._size:,}"
+        if alone < self._size:
+            return PromptTooLong(
+                message,
+                why="the conversation with this question is longer",
+                fix="make room: /clear, /undo, or /set on-full drop-oldest",
+            )
         return PromptTooLong(
-            f"the context is full: {length} tokens, room for {self._size}",
-            why="this question alone is longer" if alone else "the conversation is longer",
-            fix=f"say it with less, or use -c {length + 512} or more"
-            if alone
-            else "/clear begins anew, /undo takes the last turn back, "
-            "/set on-full drop-oldest leaves out the oldest",
+            message,
+            why=f"this question alone has {alone:,}",
+            fix=f"say it with less, or start with -c {alone + 512}",
         )
 
 

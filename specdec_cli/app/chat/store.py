@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -147,8 +148,8 @@ class Store:
             f"there is no conversation {beginning!r}"
             if not matching
             else f"{len(matching)} conversations begin with {beginning!r}",
-            why=", ".join(matching[:5] or ids[:5]) or f"{self.directory} has none",
-            fix="specdec chat --list shows them all",
+            why=_named(matching, ids) or f"{self.directory} has none",
+            fix="/load in a chat, or specdec chat --list, shows them all",
         )
 
     def _hold(self, id: str) -> None:
@@ -193,7 +194,7 @@ def _read(path: Path) -> Conversation:
         raise ConversationError(
             f"cannot read the conversation {path}",
             why=reason(error),
-            fix="specdec chat --list shows those that are there",
+            fix="/load in a chat, or specdec chat --list, shows those that are there",
         ) from error
     except NewerVersion as error:
         raise ConversationError(
@@ -205,6 +206,12 @@ def _read(path: Path) -> Conversation:
             why=str(error),
             fix="mend the line, or move the file away",
         ) from error
+
+
+def _named(matching: Sequence[str], ids: Sequence[str]) -> str:
+    if matching:
+        return f"they are {', '.join(matching[:5])}{', …' if matching[5:] else ''}"
+    return f"the latest are {', '.join(ids[:3])}" if ids else ""
 
 
 def _entry(path: Path) -> Entry:

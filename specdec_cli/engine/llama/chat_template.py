@@ -55,7 +55,7 @@ class ChatTemplate:
             family, template = _guess(model)
             self.notice = (
                 f"{model.path.name} has no chat template; its tokens look like {family}'s, "
-                "so that one is used (--raw uses none)"
+                "so that one is used (run --raw uses none)"
             )
         try:
             self._formatter = Jinja2ChatFormatter(
