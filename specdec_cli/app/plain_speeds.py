@@ -122,7 +122,7 @@ def _context(
         size=size,
         batch=batch,
         threads=threads,
-        flash_attention=asked if numerics.flash_attention == "auto" else numerics.flash_attention,
+        flash_attention=numerics.flash_attention if asked == "auto" else asked,
         pairs=numerics.pairs,
     )
     context = LlamaContext(session.model, options, stop=session.stop.is_set)

@@ -22,7 +22,7 @@ from specdec_cli.models.quants import bits_of, stem_of
 from specdec_cli.models.store import models_directory
 
 BITS = {"Q4_0": 4.5, "Q4_1": 5.0, "Q5_0": 5.5, "Q8_0": 8.5}  # a weight, its block's scale included
-SPARE = 1.2  # the first and last matrix keep more bits than the rest
+SPARE = 1.05  # the vocabulary, and vectors that are not quantised
 PATIENCE = 0.2  # seconds between two looks at a lock
 
 

@@ -23,7 +23,7 @@ from specdec_cli.engine.gguf import read_header
 from specdec_cli.engine.llama import extra_kernels, library
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
-from specdec_cli.engine.llama.numerics import FASTEST, Numerics
+from specdec_cli.engine.llama.numerics import FASTEST, FEW_ROWS_ON_CPU, Numerics
 from specdec_cli.errors import OutOfMemory, SpecdecError
 from specdec_cli.models.origins import fingerprint
 
@@ -164,6 +164,11 @@ class Session:
         draft = self.draft(name)
         return None if draft is None else draft.drafter(self.model, sampling)
 
+    @property
+    def draft_numerics(self) -> Numerics:
+        on_gpu = library.has_gpu() and self.options.draft_gpu_layers != 0
+        return FASTEST if on_gpu else FEW_ROWS_ON_CPU
+
     @cached_property
     def vocabulary_digest(self) -> str | None:
         """Tells vocabularies apart; None where the file has no list of tokens."""
@@ -202,7 +207,7 @@ class Session:
             known = meaning(
                 self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
             )
-            context = self._context(model, LOOK, FASTEST)
+            context = self._context(model, LOOK, self.draft_numerics)
             return Draft(file.name, fingerprint(model.path), model, context, known)
         except SpecdecError as error:
             self._go_on_without(file, error)
@@ -224,7 +229,7 @@ class Session:
                 batch=min(self.options.batch, self.context_size),
                 rows=rows,
                 threads=self.threads,
-                flash_attention=asked if chosen == "auto" else chosen,
+                flash_attention=chosen if asked == "auto" else asked,
                 pairs=numerics.pairs,
             ),
             stop=self.stop.is_set,

@@ -63,13 +63,13 @@ def draft_path(
     """The draft that was asked for, or the one that fits; None with a notice where none does."""
     if wanted is not None:
         return model_path(terminal, wanted, offline=offline)
-    from specdec_cli.models.pairing import partner
+    from specdec_cli.models.pairing import partner, self_draft
 
     found = partner(target, load.model)
     if found is None:
         return None  # the line after the answer says so
-    if isinstance(found, Path):
-        return found
+    if isinstance(found, Path):  # or its low-bit copy: as good a draft, and cheaper
+        return self_draft(found) or found
     try:
         return model_path(terminal, found.reference, offline=offline)
     except SpecdecError as error:  # nobody asked for this draft by name: go on without

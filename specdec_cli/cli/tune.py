@@ -157,7 +157,7 @@ def _drafts(
     """What is asked for, or every draft that is here; what does not fit the memory is left out."""
     from specdec_cli.app.draft_choice import fit
     from specdec_cli.app.draft_models import SELF, DraftFile
-    from specdec_cli.models.pairing import compatible, partner
+    from specdec_cli.models.pairing import compatible, partner, self_draft
     from specdec_cli.models.references import Missing
 
     if flags.draft_model:
@@ -167,6 +167,7 @@ def _drafts(
         if isinstance(first, Missing):
             terminal.remark(f"a draft for it is not here: specdec pull {first.reference}")
         paths = [*([first] if isinstance(first, Path) else []), *compatible(target)]
+        paths = [each for path in paths for each in (self_draft(path), path) if each]
     paths = list({path.resolve(): path for path in paths}.values())
     if len(paths) > MOST_DRAFTS and not flags.draft_model:
         terminal.remark(f"{MOST_DRAFTS} of {len(paths)} drafts are tried; -md chooses others")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command import Ran
+from gguf_files import WIDTH, write_tiny
 from screen import Screen
 
 from specdec_cli.engine.gguf import read_header
@@ -64,6 +65,20 @@ def test_a_copy_is_made_found_and_used(specdec: Specdec, models: Path, target: P
     assert counts["num_accepted_draft_tokens"] > 0
     assert document["draft_model"] == str(made)
     assert document["drafter"] == "self"
+
+
+def test_the_copy_of_a_draft_drafts_in_its_place(
+    specdec: Specdec, models: Path, tmp_path: Path
+) -> None:
+    models.mkdir()
+    words = tuple(f" w{i}" for i in range(9))
+    large = write_tiny(tmp_path / "large.gguf", script=words, width=4 * WIDTH)
+    small = write_tiny(models / "small.gguf", script=words)
+    assert specdec("run", "-m", large, "--json", "hi").json["draft_model"] == str(small)
+    made = specdec("draft", "make", small).out.strip()
+    assert specdec("run", "-m", large, "--json", "hi").json["draft_model"] == made
+    named = specdec("run", "-m", large, "-md", small, "--json", "hi")
+    assert named.json["draft_model"] == str(small)
 
 
 def test_making_it_again_takes_what_is_there(specdec: Specdec, models: Path, target: Path) -> None:

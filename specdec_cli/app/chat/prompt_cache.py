@@ -17,7 +17,7 @@ from specdec_cli.app.session import Session
 from specdec_cli.engine.llama import library, state
 from specdec_cli.engine.llama.context import LlamaContext, common_prefix
 from specdec_cli.engine.llama.model import LlamaModel
-from specdec_cli.engine.llama.numerics import FASTEST, Numerics
+from specdec_cli.engine.llama.numerics import Numerics
 
 LIMIT = 4 * 2**30  # bytes
 MOST = 64  # states: the beginning of each is read when a chat begins
@@ -66,7 +66,8 @@ def readers(session: Session) -> dict[str, Reader]:
 
     found = [reader("target", session.model, session.target, load.numerics, load.gpu_layers)]
     for draft in session.drafts:
-        found.append(reader(draft.name, draft.model, draft.context, FASTEST, load.draft_gpu_layers))
+        numerics, layers = session.draft_numerics, load.draft_gpu_layers
+        found.append(reader(draft.name, draft.model, draft.context, numerics, layers))
     return {reader.name: reader for reader in found}
 
 
