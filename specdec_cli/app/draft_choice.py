@@ -25,7 +25,7 @@ LEAST = 1.05  # speed-up that a draft must be able to reach to be worth loading
 HOPED = 0.85  # acceptance that it is allowed for that, where its own is not better
 LENGTHS = range(1, 17)  # draft lengths that are tried for it
 LOADED = 5e8  # bytes a second that loading a draft takes, its weights rearranged for kernels
-ROWS = (1, 8)  # of a draft's passes that are measured when it is new
+ROWS = (1, 8, 64)  # of a draft's passes that are measured when it is new; it reads prompts too
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from specdec_cli.engine.calibration import pass_seconds
 
 ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32)
 ALL_ROWS = (*range(1, 17), 24, 32)
-DRAFT_ROWS = (1, 2, 3, 4, 8, 16, 32)  # a draft reads what it missed, then guesses one by one
+DRAFT_ROWS = (1, 2, 3, 4, 8, 16, 32, 128)  # it reads what it missed, then guesses one by one
 MOST_GUESSES = ROWS[-1] - 1
 
 

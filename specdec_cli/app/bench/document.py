@@ -175,17 +175,22 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _costs(costs: Costs) -> dict[str, Any]:
-    """The first model draft is `draft`, as the contract names it; others have their own names."""
+    """The first model draft is `draft`, as the contract names it; others have their own names.
+
+    What a draft takes to read a long text is left out: these are passes of drafting.
+    """
+    widest = max(costs.target.points)
     named = {"draft" if name == "model" else name: c for name, c in costs.drafts.items()}
     return {
         "context": costs.context,
-        "target": _curve(costs.target),
-        **{name: _curve(curve) for name, curve in named.items()},
+        "target": _curve(costs.target, widest),
+        **{name: _curve(curve, widest) for name, curve in named.items()},
     }
 
 
-def _curve(curve: CostCurve) -> dict[str, float]:
-    return {str(rows): seconds * 1e3 for rows, seconds in sorted(curve.points.items())}
+def _curve(curve: CostCurve, widest: int) -> dict[str, float]:
+    points = sorted(curve.points.items())
+    return {str(rows): seconds * 1e3 for rows, seconds in points if rows <= widest}
 
 
 def _milliseconds(seconds: float | None) -> float | None:
