@@ -23,11 +23,11 @@ class Kind(StrEnum):
 # yet. Rounded from what the Qwen2.5-Coder pair and a Q4_0 copy did on half of some built-in
 # prompts; the other half agreed. A model's confidence is nearly its acceptance, a copy of the
 # target is better than it thinks, and a repeated passage goes on the surer the longer it is; of
-# those less is believed than was seen, since watching them costs nothing.
+# those a little less is believed than was seen, since watching them costs nothing.
 STANDS = {
     Kind.model: (0.2, 0.35, 0.45, 0.6, 0.73, 0.88, 0.94, 0.97, 0.99),
     Kind.self: (0.3, 0.5, 0.8, 0.93, 0.97, 0.98, 0.99, 0.99, 0.995),
-    Kind.suffix: (0.1, 0.15, 0.25, 0.35, 0.55, 0.75, 0.9, 0.97, 0.98),
+    Kind.suffix: (0.1, 0.2, 0.4, 0.5, 0.72, 0.86, 0.93, 0.97, 0.98),
 }
 FIRST = {Kind.model: 0.75, Kind.self: 0.9, Kind.suffix: 0.5}
 

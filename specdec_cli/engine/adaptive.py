@@ -19,6 +19,7 @@ from specdec_cli.errors import EvaluationError
 
 MARGIN = 0.1  # tokens a round that drafting must promise above plain: estimates err
 EXPECTED = 32  # tokens that an answer is taken to have left, besides as many as it has so far
+STAKE = 0.03  # share of an answer that free guesses may cost if all of them are wrong
 LOOK = 16  # tokens over which a model is asked what it would have guessed
 SAVED = 0.01  # share of the time that is put by for that,
 EARNED = 0.1  # and of the time that drafting has won
@@ -54,6 +55,7 @@ class Adaptive:
     _emitted: int = 0
     _tokens: float = 0.0  # of the long-run rate
     _seconds: float = 0.0
+    _won: float = 0.0  # plain passes' time
     _laws: deque[Distribution] = field(default_factory=lambda: deque(maxlen=LOOK))
 
     def propose(self, tokens: Sequence[int], limit: int, chance: Chance) -> Proposal:
@@ -88,6 +90,7 @@ class Adaptive:
             self._tokens = MEMORY * self._tokens + len(round.emitted)
             self._seconds = MEMORY * self._seconds + round.seconds.total
             won = len(round.emitted) - round.seconds.total / self.verify(1)
+            self._won += won
             for source in self.sources:
                 source.acceptance.savings += SAVED * len(round.emitted) + EARNED * max(0.0, won)
         if self.overlaps:
@@ -138,7 +141,8 @@ class Adaptive:
         known, most = source.acceptance, min(self.most, limit)
         if source.seconds is None:
             source.ready = tuple(islice(source.drafter.draft(tokens, chance), most))
-            chances = [known.of(guess.confidence) for guess in source.ready]
+            bearable = source.ready[: self._bearable(limit, most)]
+            chances = [known.of(guess.confidence) for guess in bearable]
             return Offer(source, best_known(chances, self.verify, rate))
         missed = max(1, source.behind(tokens))
         one = source.seconds(1)
@@ -152,6 +156,18 @@ class Adaptive:
         left = min(limit, EXPECTED + self._emitted)
         share = (source.seconds(missed) - one) / max(1.0, left / worth.tokens)
         return Offer(source, replace(worth, seconds=worth.seconds + max(0.0, share)))
+
+    def _bearable(self, limit: int, most: int) -> int:
+        """How many guesses may be wrong without making the answer clearly slower than plain.
+
+        A text may repeat itself or not, and nothing is known of that when it begins.
+        """
+        seen = self._emitted + min(limit, EXPECTED + self._emitted)
+        left = STAKE * seen + self._won
+        count = 0
+        while count < most and self.verify(count + 2) / self.verify(1) - 1 <= left:
+            count += 1
+        return count
 
     def _choose(self, offers: Sequence[Offer], rate: float) -> Offer | None:
         """The best; plain unless it promises more."""
