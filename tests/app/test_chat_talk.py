@@ -29,6 +29,7 @@ from specdec_cli.app.chat.totals import Totals
 from specdec_cli.app.generate import Token
 from specdec_cli.app.session import Session
 from specdec_cli.core.options import SamplingOptions
+from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.errors import EvaluationError, ModelFileError, PromptTooLong, UsageError
 
 SCRIPT = (*byte_ids("bulky"), IM_END)  # text of one byte a token is cut into the same tokens
@@ -397,6 +398,10 @@ def test_why_knows_chance(tmp_path: Path) -> None:
 
 def test_what_the_policy_knows_of_plain_passes_is_not_measured_again(make: Make) -> None:
     talk = make(draft_tokens=None, max_tokens=60, ends=False)
+    dear = {rows: 10.0 + 0.01 * rows for rows in (1, 2, 4, 8)}  # so that guessing pays
+    talk.session.experience.verify = PassSeconds(dear)
+    for draft in talk.session.drafts:
+        talk.session.experience.drafts[draft.key] = PassSeconds({1: 1e-6, 8: 1e-6})
     turn = run(talk.ask("hello"))
     statistics = turn.answer.statistics
     assert statistics.drafted > 0

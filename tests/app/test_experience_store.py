@@ -14,7 +14,7 @@ import pytest
 from gguf_files import write_tiny
 
 from specdec_cli.app import experience_store
-from specdec_cli.app.experience_store import Setting, keep, recall
+from specdec_cli.app.experience_store import VERSION, Setting, keep, recall
 from specdec_cli.core.experience import Experience, Kind
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.llama.numerics import FASTEST
@@ -91,15 +91,16 @@ def test_another_model_under_the_same_name_is_another_model(setting: Setting) ->
 
 DAMAGED = {
     "empty": b"",
-    "cut": b'{"version": 1, "verify": {"1"',
+    "cut": b'{"version": %d, "verify": {"1"' % VERSION,
     "binary": bytes(range(256)),
     "a list": b"[]",
     "null": b"null",
     "a number": b"1",
     "no version": b"{}",
-    "no costs": b'{"version": 1, "verify": {}, "drafts": {}, "acceptance": []}',
-    "endless": b'{"version": 1, "verify": {"1": Infinity}, "drafts": {}, "acceptance": []}',
-    "rows beyond counting": b'{"version": 1, "verify": {"1": 1e999}, "drafts": {}}',
+    "no costs": b'{"version": %d, "verify": {}, "drafts": {}, "acceptance": []}' % VERSION,
+    "endless": b'{"version": %d, "verify": {"1": Infinity}, "drafts": {}, "acceptance": []}'
+    % VERSION,
+    "rows beyond counting": b'{"version": %d, "verify": {"1": 1e999}, "drafts": {}}' % VERSION,
     "deep": b"[" * 200_000,
 }
 
