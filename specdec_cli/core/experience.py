@@ -29,7 +29,7 @@ STANDS = {
     Kind.self: (0.3, 0.5, 0.8, 0.93, 0.97, 0.98, 0.99, 0.99, 0.995),
     Kind.suffix: (0.1, 0.2, 0.4, 0.5, 0.72, 0.86, 0.93, 0.97, 0.98),
 }
-FIRST = {Kind.model: 0.75, Kind.self: 0.9, Kind.suffix: 0.5}
+FIRST = {Kind.model: 0.75, Kind.self: 0.95, Kind.suffix: 0.5}
 
 
 @dataclass(slots=True)

@@ -128,7 +128,7 @@ def test_a_collapse_in_mid_answer_costs_little(draft: Draft) -> None:
     for seed in SEEDS:
         collapsing = replace(draft, right=lambda place: 0.95 if place < 64 else 0.02)
         world = World(BF16, {"draft": collapsing}, seed=seed)
-        assert speed(world) >= 0.98
+        assert speed(world) >= 0.97
         process = Play(world)
         began = place = 0.0
         for _ in process.rounds(process.auto()):
