@@ -74,10 +74,10 @@ def test_the_copy_of_a_draft_drafts_in_its_place(
     words = tuple(f" w{i}" for i in range(9))
     large = write_tiny(tmp_path / "large.gguf", script=words, width=4 * WIDTH)
     small = write_tiny(models / "small.gguf", script=words)
-    assert specdec("run", "-m", large, "--json", "hi").json["draft_model"] == str(small)
+    assert specdec("run", "-m", large, "-k", "2", "--json", "hi").json["draft_model"] == str(small)
     made = specdec("draft", "make", small).out.strip()
-    assert specdec("run", "-m", large, "--json", "hi").json["draft_model"] == made
-    named = specdec("run", "-m", large, "-md", small, "--json", "hi")
+    assert specdec("run", "-m", large, "-k", "2", "--json", "hi").json["draft_model"] == made
+    named = specdec("run", "-m", large, "-md", small, "-k", "2", "--json", "hi")
     assert named.json["draft_model"] == str(small)
 
 
