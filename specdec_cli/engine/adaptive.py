@@ -77,7 +77,7 @@ class Adaptive:
             return NOTHING
         source = offer.source
         if source.seconds is None:
-            guesses = list(source.ready)[: max(1, offer.worth.guesses)]
+            guesses = list(source.ready[: offer.worth.guesses])
         else:
             guesses = self._draw(source, source.seconds, tokens, most, chance, rate)
         self._used[source.drafter.source] += 1
@@ -207,6 +207,8 @@ class Adaptive:
                 guesses = source.in_hindsight(tokens, LOOK, chance)
             except EvaluationError as error:
                 source.failure = f"drafting stopped: {error.message}"
+                continue
+            if not guesses:  # the text is longer than its context
                 continue
             source.seconds.saw(missed - 1, self.clock() - started)
             laws = self._laws if self.overlaps else [None] * LOOK
