@@ -93,7 +93,7 @@ class ToySession(Session):
         self.model = model
         self.target: Any = target
         self.drafts = tuple(
-            Draft(name, name, small, context, Meaning())  # type: ignore[arg-type]
+            Draft(name, name, small, context, context, Meaning())  # type: ignore[arg-type]
             for name, context in drafts.items()
         )
         self.context_size = target.context_size

@@ -25,7 +25,7 @@ LEAST = 1.05  # speed-up that a draft must be able to reach to be worth loading
 HOPED = 0.85  # acceptance that it is allowed for that, where its own is not better
 LENGTHS = range(1, 17)  # draft lengths that are tried for it
 LOADED = 5e8  # bytes a second that loading a draft takes, its weights rearranged for kernels
-ROWS = (1, 8, 64)  # of a draft's passes that are measured when it is new; it reads prompts too
+ROWS = (1, 8, 64)  # of a draft's passes that are measured when it is new; the last: a prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,12 @@ def choose(
     for file in found:
         reason = ""
         if file.name not in wanted and file.path.is_file():  # what is not, the load will name
-            loading = file.path.stat().st_size / LOADED
             reason = worth_loading(
-                experience, fingerprint(file.path), answer, prompt, loading=loading
+                experience,
+                fingerprint(file.path),
+                answer,
+                1 if file.name == SELF else prompt,  # a copy takes over what the target has read
+                loading=file.path.stat().st_size / LOADED,
             )
         if reason:
             left_out.append(f"{named(file)} is not loaded: {reason}")
@@ -136,7 +139,8 @@ def measure_drafts(session: Session) -> None:
     for draft in session.drafts:
         if draft.key not in session.experience.drafts:
             with suppress(EvaluationError):  # the answer will meet it again, and say so
-                found = pass_seconds(draft.context, ROWS, context=0, read="last", tokens=(0, 1))
+                rows = ROWS[:-1] if draft.borrows else ROWS
+                found = pass_seconds(draft.context, rows, context=0, read="last", tokens=(0, 1))
                 session.experience.drafts[draft.key] = PassSeconds(found)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from specdec_cli.core.distribution import Ids
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.engine.drafters import CrossVocabularyDrafter, ModelDrafter
+from specdec_cli.engine.language_model import LanguageModel
 from specdec_cli.engine.llama.context import LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.retokenization import Retokenizer
@@ -40,13 +41,24 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A loaded draft model; `key` tells its file from others."""
+    """A loaded draft model.
+
+    Attributes:
+        key: tells its file from others.
+        reads: the context, or around it what spares it reading the text.
+    """
 
     name: str
     key: str
     model: LlamaModel
     context: LlamaContext
+    reads: LanguageModel
     meaning: Meaning
+
+    @property
+    def borrows(self) -> bool:
+        """Does it use what the target has read?"""
+        return self.reads is not self.context
 
     def drafter(
         self, target: LlamaModel, sampling: SamplingOptions
@@ -55,7 +67,7 @@ class Draft:
         vocabulary = target.vocabulary
         if self.meaning.shared is not None:
             return CrossVocabularyDrafter(
-                self.context,
+                self.reads,
                 sampling,
                 target_vocab=vocabulary.size,
                 ends=vocabulary.ends,
@@ -64,7 +76,7 @@ class Draft:
                 source=self.name,
             )
         return ModelDrafter(
-            self.context,
+            self.reads,
             sampling,
             target_vocab=vocabulary.size,
             ends=vocabulary.ends,

@@ -12,7 +12,7 @@ from types import TracebackType
 
 import psutil
 
-from specdec_cli.app.draft_models import Draft, DraftFile, meaning
+from specdec_cli.app.draft_models import SELF, Draft, DraftFile, meaning
 from specdec_cli.app.exact import Probe
 from specdec_cli.app.experience_store import Setting, keep, recall
 from specdec_cli.core.options import SamplingOptions
@@ -20,7 +20,9 @@ from specdec_cli.core.suffix import SuffixAutomaton
 from specdec_cli.engine.adaptive import LOOK
 from specdec_cli.engine.drafters import BETWEEN, Drafter, SuffixDrafter
 from specdec_cli.engine.gguf import read_header
+from specdec_cli.engine.language_model import LanguageModel
 from specdec_cli.engine.llama import extra_kernels, library
+from specdec_cli.engine.llama.borrowing import BorrowingContext
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, FEW_ROWS_ON_CPU, Numerics
@@ -208,12 +210,19 @@ class Session:
                 self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
             )
             context = self._context(model, LOOK, self.draft_numerics)
-            return Draft(file.name, fingerprint(model.path), model, context, known)
+            reads = self._borrowing(context) if file.name == SELF else context
+            return Draft(file.name, fingerprint(model.path), model, context, reads, known)
         except SpecdecError as error:
             self._go_on_without(file, error)
             self._open.remove(model)
             model.close()
             return None
+
+    def _borrowing(self, context: LlamaContext) -> LanguageModel:
+        """A copy of the target has keys and values like its, and need not read what it has read."""
+        if not context.can_roll_back:
+            return context
+        return BorrowingContext(context, self.target)
 
     def _go_on_without(self, file: DraftFile, error: SpecdecError) -> None:
         if not file.optional:

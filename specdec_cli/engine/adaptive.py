@@ -99,7 +99,9 @@ class Adaptive:
         if not round.proposal:
             self._used["plain"] += 1
         for source in self.sources:
+            source.unasked += len(round.emitted)
             if source.drafter.source == round.proposal.source:
+                source.unasked = 0
                 guesses = round.proposal.guesses
                 if source.seconds is not None:
                     spent = len(guesses) * source.seconds(1) + self.verify(len(guesses) + 1)
@@ -189,16 +191,14 @@ class Adaptive:
         target. It is paid from savings, so exploring can never cost more than a share of plain
         decoding (as in conservative bandits, Wu et al. 2016, arXiv 1602.04282).
         """
-        if self._emitted < LOOK:
-            return
         seen = self._emitted + min(limit, EXPECTED + self._emitted)
         for source in self.sources:
             if source.seconds is None or source.in_hindsight is None or source.failure:
                 continue
-            known, missed = source.acceptance, source.behind(tokens)
-            price = source.seconds(missed) / self.verify(1)
+            known, rows = source.acceptance, max(LOOK, source.behind(tokens) - 1)
+            price = source.seconds(rows) / self.verify(1)
             affordable = price <= AT_ONCE * seen and price * known.patience <= known.savings
-            if missed < LOOK or not affordable or not self._could_pay(source, rate):
+            if source.unasked < LOOK or not affordable or not self._could_pay(source, rate):
                 continue
             known.savings -= price * known.patience
             known.patience = min(MOST_PATIENCE, 2 * known.patience)
@@ -210,7 +210,8 @@ class Adaptive:
                 continue
             if not guesses:  # the text is longer than its context
                 continue
-            source.seconds.saw(missed - 1, self.clock() - started)
+            source.seconds.saw(rows, self.clock() - started)
+            source.unasked = 0
             laws = self._laws if self.overlaps else [None] * LOOK
             hits = list(map(self._hit, guesses, tokens[-LOOK:], laws))
             known.saw_each([guess.confidence for guess in guesses], hits)

@@ -23,7 +23,8 @@ class Source:
 
     Attributes:
         seconds: of its model's passes; None: its guesses are there at once.
-        behind: how many tokens its model has not read.
+        behind: how many tokens its model has to read.
+        unasked: how many tokens of the answer came since it last guessed.
         in_hindsight: what it would have guessed in place of the last so many tokens; None if
             that cannot be had in one pass.
         ready: what it would guess next, if that is known without a model.
@@ -36,6 +37,7 @@ class Source:
     seconds: PassSeconds | None = None
     behind: Callable[[Sequence[int]], int] = lambda tokens: 0
     in_hindsight: Hindsight | None = None
+    unasked: int = 0
     ready: tuple[Guess, ...] = ()
     tokens: float = 0.0
     spent: float = 0.0

@@ -69,8 +69,8 @@ def _source(
     """None where its guesses or their price cannot be known: its model fails on this text, or
     cannot roll back, so that its passes could not be timed one by one.
     """
-    model = next((draft.context for draft in session.drafts if draft.name == name), None)
-    if model is not None and not model.can_roll_back:
+    draft = next((draft for draft in session.drafts if draft.name == name), None)
+    if draft is not None and not draft.context.can_roll_back:
         return None
     drafter = session.drafter(effective_sampling(session, plan.options(None)), name)
     assert drafter is not None
@@ -81,9 +81,12 @@ def _source(
 
     try:
         read, prompt_seconds = None, 0.0
-        if model is not None:
+        if draft is not None:
             read = _scaled(costs.drafts[name], scale)
-            model.forget()
+            draft.context.forget()
+            if draft.borrows:  # what it missed, it need not read
+                session.target.logits([*prompt, *plain.answer.tokens], last=1)
+                read = CostCurve({1: read(1)})
             started = perf_counter()
             next(drafter.draft(prompt, chance(len(prompt))), None)
             prompt_seconds = max(0.0, perf_counter() - started - read(1))

@@ -43,7 +43,7 @@ class Reader:
 
 
 def readers(session: Session) -> dict[str, Reader]:
-    """The target's and the drafts', by name."""
+    """The target's and those of the drafts that read for themselves, by name."""
     load = session.options
     shared = {
         "context size": session.context_size,
@@ -66,6 +66,8 @@ def readers(session: Session) -> dict[str, Reader]:
 
     found = [reader("target", session.model, session.target, load.numerics, load.gpu_layers)]
     for draft in session.drafts:
+        if draft.borrows:  # it takes over what the target restores
+            continue
         numerics, layers = session.draft_numerics, load.draft_gpu_layers
         found.append(reader(draft.name, draft.model, draft.context, numerics, layers))
     return {reader.name: reader for reader in found}

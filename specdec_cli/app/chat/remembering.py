@@ -8,6 +8,7 @@ from specdec_cli.app.chat.events import Notice, Reading
 from specdec_cli.app.chat.prompt_cache import PromptCache, readers
 from specdec_cli.app.session import Session
 from specdec_cli.core.rounds import TARGET
+from specdec_cli.engine.language_model import LanguageModel
 
 
 class Memory:
@@ -16,8 +17,8 @@ class Memory:
     def __init__(self, session: Session, cache: PromptCache | None) -> None:
         self._cache = cache
         self._readers = readers(session) if cache else {}
-        self._contexts = {draft.name: draft.context for draft in session.drafts}
-        self._contexts[TARGET] = session.target
+        self._models: dict[str, LanguageModel] = {d.name: d.reads for d in session.drafts}
+        self._models[TARGET] = session.target
         self._belongs: dict[str, str] = {}  # which conversation a model has last read
         self._kept: dict[str, list[int]] = {}  # what is on disk of it
         self._told = ""  # the conversation of which a notice was given
@@ -26,16 +27,17 @@ class Memory:
         self, model: str, tokens: Sequence[int], conversation: str
     ) -> Iterator[Notice | Reading]:
         """What a model need not read of a text, after fetching what disk has of it."""
-        context = self._contexts[model]
-        before = context.cached(tokens)
-        if self._cache is not None and self._belongs.get(model) != conversation:
-            notice = self._cache.restore(self._readers[model], tokens, conversation)
+        memo = self._models[model]
+        before = memo.cached(tokens)
+        reader = self._readers.get(model)
+        if self._cache and reader and self._belongs.get(model) != conversation:
+            notice = self._cache.restore(reader, tokens, conversation)
             if notice and self._told != conversation:
                 yield Notice(notice)
                 self._told = conversation
             self._belongs[model] = conversation
-            self._kept[model] = context.memo if context.cached(tokens) > before else []
-        cached = context.cached(tokens)
+            self._kept[model] = reader.context.memo if memo.cached(tokens) > before else []
+        cached = memo.cached(tokens)
         yield Reading(model, len(tokens), min(cached, len(tokens) - 1), cached > before)
 
     def keep(self, conversation: str, *, grown: bool = False) -> list[str]:
@@ -50,11 +52,11 @@ class Memory:
         """
         notices: list[str] = []
         for name, reader in self._readers.items() if self._cache else ():
-            memo, kept = reader.context.memo, self._kept.get(name, [])
-            if self._belongs.get(name) != conversation or memo == kept:
+            read, kept = reader.context.memo, self._kept.get(name, [])
+            if self._belongs.get(name) != conversation or read == kept:
                 continue
-            if not grown or len(memo) >= 2 * len(kept):
+            if not grown or len(read) >= 2 * len(kept):
                 assert self._cache is not None
                 notices.append(self._cache.keep(reader, conversation))
-                self._kept[name] = memo
+                self._kept[name] = read
         return [notice for notice in notices if notice]

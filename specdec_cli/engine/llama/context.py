@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from specdec_cli.engine.language_model import Interrupted, Logits
 from specdec_cli.engine.llama import library
+from specdec_cli.engine.llama.batch import SEQUENCE, Batch
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.errors import EvaluationError, OutOfMemory
 
-SEQUENCE = 0  # the one sequence of every context
+PASSING = 1  # a second sequence: holds a part of the first while it is passed on
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
 
@@ -42,6 +43,9 @@ class LlamaContext:
     `stop` is asked between the nodes of the compute graph; where it says yes, the running
     evaluation ends at once with `Interrupted`.
 
+    Attributes:
+        transposes_values: its cache holds values transposed, as they are without flash attention.
+
     Raises:
         OutOfMemory: llama.cpp could not create the context.
     """
@@ -56,6 +60,7 @@ class LlamaContext:
         self.context_size = options.size  # llama.cpp pads its own figure; ours is the limit
         self.vocab_size = model.vocabulary.size
         self.can_roll_back = not model.recurrent
+        self.transposes_values = options.flash_attention == "off"
         self._least = 2 if options.pairs else 1
         rows = self._rows_read = max(options.rows, self._least)
         self._batch_size = max(options.batch, rows + 2)  # no chunk of a prompt is a single row
@@ -64,8 +69,10 @@ class LlamaContext:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = options.size
         params.n_batch = params.n_ubatch = self._batch_size
+        if self.can_roll_back:  # what cannot be cut back cannot be cut out either
+            params.n_seq_max, params.kv_unified = PASSING + 1, True
         # Room for the rows that are read and no more: 300 MiB less for a vocabulary of 150,000.
-        params.n_outputs_max = params.n_outputs_max_per_seq = rows
+        params.n_outputs_max = params.n_outputs_max_per_seq = max(rows, params.n_seq_max)
         params.n_threads = params.n_threads_batch = options.threads
         params.flash_attn_type = FLASH_ATTENTION[options.flash_attention]
         params.swa_full = True  # a sliding window's cache cannot roll back otherwise
@@ -80,7 +87,7 @@ class LlamaContext:
                 fix="use a smaller -c",
             )
         self._memory = llama_cpp.llama_get_memory(self._handle)
-        self._batch = _Batch(self._batch_size)
+        self._batch = Batch(self._batch_size)
 
     def close(self) -> None:
         if self._handle:
@@ -102,10 +109,7 @@ class LlamaContext:
     def state(self) -> npt.NDArray[np.uint8]:
         """The memo's keys and values (or recurrent state), as llama.cpp writes them."""
         self._keep(len(self._evaluated))  # not the cells of an evaluation that was interrupted
-        size = llama_cpp.llama_state_seq_get_size(self._handle, SEQUENCE)
-        state = np.empty(size, dtype=np.uint8)
-        written = llama_cpp.llama_state_seq_get_data(self._handle, _bytes(state), size, SEQUENCE)
-        return state[:written]
+        return self._state(SEQUENCE)
 
     def restore(self, memo: Sequence[int], state: npt.NDArray[np.uint8]) -> bool:
         """Take over a memo and its `state`, from a context with the same model and options.
@@ -122,6 +126,32 @@ class LlamaContext:
             self.forget()
             return False
         self._evaluated = list(memo)
+        return True
+
+    def part(self, start: int, end: int) -> npt.NDArray[np.uint8]:
+        """The keys and values of the memo's tokens from `start` to before `end`."""
+        self._keep(len(self._evaluated))
+        llama_cpp.llama_memory_seq_cp(self._memory, SEQUENCE, PASSING, start, end)
+        part = self._state(PASSING)
+        llama_cpp.llama_memory_seq_rm(self._memory, PASSING, -1, -1)
+        return part
+
+    def adopt(self, tokens: Sequence[int], start: int, part: npt.NDArray[np.uint8]) -> bool:
+        """Take over the keys and values of `tokens` from `start` on; the memo holds those before.
+
+        Args:
+            part: from a context whose cache has the same shape.
+
+        Returns:
+            False where llama.cpp refuses it; the memo then ends at `start`.
+        """
+        self._keep(start)
+        size = len(part)
+        if not llama_cpp.llama_state_seq_set_data(self._handle, _bytes(part), size, PASSING):
+            return False
+        llama_cpp.llama_memory_seq_cp(self._memory, PASSING, SEQUENCE, -1, -1)
+        llama_cpp.llama_memory_seq_rm(self._memory, PASSING, -1, -1)
+        self._evaluated = list(tokens)
         return True
 
     def logits(self, tokens: Sequence[int], *, last: int) -> Logits:
@@ -148,6 +178,12 @@ class LlamaContext:
             done += size
         self._evaluate(tokens[done:], done, rows=read)
         return self._rows(read)[read - last :]
+
+    def _state(self, sequence: int) -> npt.NDArray[np.uint8]:
+        size = llama_cpp.llama_state_seq_get_size(self._handle, sequence)
+        state = np.empty(size, dtype=np.uint8)
+        written = llama_cpp.llama_state_seq_get_data(self._handle, _bytes(state), size, sequence)
+        return state[:written]
 
     def _padded(self, tokens: list[int]) -> Logits:
         """A text of one token, evaluated with a second row that is dropped again."""
@@ -185,36 +221,6 @@ class LlamaContext:
                 fix="use a smaller -b or a larger -c; specdec run -v shows llama.cpp's log",
             )
         self._evaluated += tokens  # only now: a failure above leaves the memo true
-
-
-class _Batch:
-    """A `llama_batch` over numpy arrays that are filled anew for each call."""
-
-    def __init__(self, size: int) -> None:
-        self._tokens = np.zeros(size, dtype=np.int32)
-        self._positions = np.zeros(size, dtype=np.int32)
-        self._counts = np.ones(size, dtype=np.int32)
-        self._sequence = (llama_cpp.llama_seq_id * 1)(SEQUENCE)
-        pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
-        self._sequences = (pointer * size)(*[ctypes.cast(self._sequence, pointer)] * size)
-        self._outputs = np.zeros(size, dtype=np.int8)
-        self.struct = llama_cpp.llama_batch(
-            n_tokens=0,
-            token=self._tokens.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_token)),
-            embd=None,
-            pos=self._positions.ctypes.data_as(ctypes.POINTER(llama_cpp.llama_pos)),
-            n_seq_id=self._counts.ctypes.data_as(ctypes.POINTER(ctypes.c_int32)),
-            seq_id=self._sequences,
-            logits=self._outputs.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
-        )
-
-    def fill(self, tokens: list[int], start: int, rows: int) -> None:
-        count = len(tokens)
-        self.struct.n_tokens = count
-        self._tokens[:count] = tokens
-        self._positions[:count] = np.arange(start, start + count)
-        self._outputs[:count] = 0
-        self._outputs[count - rows : count] = 1
 
 
 def _bytes(state: npt.NDArray[np.uint8]) -> Any:
