@@ -62,6 +62,7 @@ class Timed:
 
     Attributes:
         slowed: how many times longer now than the curve says.
+        lender: another whose memo it takes over, for nothing.
         passes: new rows of every pass.
     """
 
@@ -69,6 +70,7 @@ class Timed:
     seconds: Curve
     clock: Clock
     slowed: Callable[[], float] = lambda: 1.0
+    lender: Timed | None = None
     passes: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,7 +89,8 @@ class Timed:
     def cached(self, tokens: Sequence[int]) -> int:
         pairs = enumerate(zip(self._memo, tokens, strict=False))
         same = next((i for i, (known, token) in pairs if known != token), None)
-        return min(len(self._memo), len(tokens)) if same is None else same
+        own = min(len(self._memo), len(tokens)) if same is None else same
+        return max(own, min(self.lender.cached(tokens), len(tokens) - 1)) if self.lender else own
 
     def forget(self) -> None:
         self._memo.clear()
@@ -200,16 +203,27 @@ class Play:
         self.place = 0
         self.target = self._timed(Script(world.script), world.target, lambda place: 1.0)
         self.drafts = {
-            name: self._timed(world.draft_model(name), draft.seconds, draft.slowed)
+            name: self._timed(
+                world.draft_model(name),
+                draft.seconds,
+                draft.slowed,
+                self.target if draft.kind is Kind.self else None,
+            )
             for name, draft in world.drafts.items()
         }
 
-    def _timed(self, model: LanguageModel, seconds: Curve, own: Callable[[int], float]) -> Timed:
+    def _timed(
+        self,
+        model: LanguageModel,
+        seconds: Curve,
+        own: Callable[[int], float],
+        lender: Timed | None = None,
+    ) -> Timed:
         def slowed() -> float:
             random = float(np.exp(self.noise.normal(0, self.world.noise)))
             return self.world.slowed(self.place) * own(self.place) * random
 
-        return Timed(model, seconds, self.clock, slowed)
+        return Timed(model, seconds, self.clock, slowed, lender)
 
     def drafter(self, name: str, sampling: SamplingOptions = GREEDY) -> ModelDrafter:
         return ModelDrafter(

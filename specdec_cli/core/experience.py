@@ -26,10 +26,10 @@ class Kind(StrEnum):
 # those a little less is believed than was seen, since watching them costs nothing.
 STANDS = {
     Kind.model: (0.2, 0.35, 0.45, 0.6, 0.73, 0.88, 0.94, 0.97, 0.99),
-    Kind.self: (0.3, 0.5, 0.8, 0.93, 0.97, 0.98, 0.99, 0.99, 0.995),
+    Kind.self: (0.3, 0.55, 0.77, 0.96, 0.99, 0.995, 0.995, 0.995, 0.998),
     Kind.suffix: (0.1, 0.2, 0.4, 0.5, 0.72, 0.86, 0.93, 0.97, 0.98),
 }
-FIRST = {Kind.model: 0.75, Kind.self: 0.95, Kind.suffix: 0.5}
+FIRST = {Kind.model: 0.75, Kind.self: 0.93, Kind.suffix: 0.5}
 
 
 @dataclass(slots=True)

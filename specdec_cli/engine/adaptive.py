@@ -25,8 +25,8 @@ SAVED = 0.01  # share of the time that is put by for that,
 EARNED = 0.1  # and of the time that drafting has won
 AT_ONCE = 0.05  # share of an answer's time, as far as it can be seen, that a look may take
 MOST_PATIENCE = 16.0
-LEAST_PROMISE = 1.05  # what could not even then be so much faster is not looked at:
-SURE = 0.95  # if its guesses stood so often
+LEAST_PROMISE = 1.2  # what could not even then be so much faster is not looked at:
+HOPED = 0.85  # if its guesses stood so often
 
 
 @dataclass(slots=True)
@@ -175,11 +175,7 @@ class Adaptive:
         """The best; plain unless it promises more."""
         least = plain(self.verify).over(rate) + MARGIN
         paying = [offer for offer in offers if offer.worth.over(rate) > least]
-        # Models are used from the cheapest up: what one is worth shows when it is used.
-        untried = [offer for offer in paying if not offer.source.proven]
-        first = min(untried, key=lambda offer: offer.source.price, default=None)
-        due = [offer for offer in paying if offer.source.proven or offer is first]
-        best = max(due, key=lambda offer: offer.worth.over(rate), default=None)
+        best = max(paying, key=lambda offer: offer.worth.over(rate), default=None)
         if best is not None:
             best.source.acceptance.patience = 1.0
         return best
@@ -201,7 +197,6 @@ class Adaptive:
             if source.unasked < LOOK or not affordable or not self._could_pay(source, rate):
                 continue
             known.savings -= price * known.patience
-            known.patience = min(MOST_PATIENCE, 2 * known.patience)
             started = self.clock()
             try:
                 guesses = source.in_hindsight(tokens, LOOK, chance)
@@ -214,12 +209,14 @@ class Adaptive:
             source.unasked = 0
             laws = self._laws if self.overlaps else [None] * LOOK
             hits = list(map(self._hit, guesses, tokens[-LOOK:], laws))
+            worse = sum(hits) < LOOK * known.after(None)
+            known.patience = min(MOST_PATIENCE, 2 * known.patience) if worse else 1.0
             known.saw_each([guess.confidence for guess in guesses], hits)
 
     def _could_pay(self, source: Source, rate: float) -> bool:
         assert source.seconds is not None
         first = source.seconds(1)
-        dream = best_unknown(SURE, SURE, self.most, source.seconds, first, self.verify, rate)
+        dream = best_unknown(HOPED, HOPED, self.most, source.seconds, first, self.verify, rate)
         return dream.tokens / dream.seconds > LEAST_PROMISE * rate
 
     def _draw(

@@ -64,7 +64,7 @@ def test_probabilities_say_in_one_sight_what_accept_bits_say_in_many() -> None:
     rate = Rate(0.2)
     for _ in range(60):
         rate.saw(0.7)
-    assert rate.value == pytest.approx(0.7, abs=0.06)
+    assert rate.value == pytest.approx(0.7, abs=0.12)  # eight guesses' worth of it is belief
 
 
 def test_guesses_teach_their_own_bucket_and_what_follows_the_bucket_before_them() -> None:
@@ -72,9 +72,9 @@ def test_guesses_teach_their_own_bucket_and_what_follows_the_bucket_before_them(
     for _ in range(50):
         known.saw([HIGH, LOW], [1.0, 0.0])
     assert known.of(HIGH) > 0.95
-    assert known.of(LOW) < 0.1
-    assert known.after(None) > 0.9
-    assert known.after(HIGH) < 0.1
+    assert known.of(LOW) < 0.15
+    assert known.after(None) > 0.85
+    assert known.after(HIGH) < 0.15
     assert known.after(LOW) == 0.6  # nothing ever followed a low one
     assert known.of(0.5) == pytest.approx(PRIORS[bucket(0.5)])
 
@@ -96,4 +96,4 @@ def test_later_is_the_mean_over_what_was_seen_without_the_first() -> None:
     for _ in range(200):
         known.saw([HIGH] * 5, [1.0, 1.0, 1.0, 1.0, 0.0])
     assert known.after(None) > 0.9
-    assert known.later == pytest.approx(0.75, abs=0.05)
+    assert known.later == pytest.approx(0.75, abs=0.06)

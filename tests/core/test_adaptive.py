@@ -432,10 +432,11 @@ def test_a_look_judges_each_place_by_itself() -> None:
     known.saw_each([0.9] * 16, [1.0] * 16)
     assert known.after(None) > 0.9
     assert known.after(0.9) > 0.9
+    assert known.of(0.9) > 0.95
     other = Experience().of("model", "greedy", Kind.model)
     other.saw_each([0.9] * 16, [1.0, 0.0] * 8)
-    assert other.after(None) == pytest.approx(0.53, abs=0.04)
-    assert other.after(0.9) < 0.3  # after a guess that stood, the next never did
+    assert other.after(None) == pytest.approx(0.58, abs=0.04)
+    assert other.after(0.9) < 0.45  # after a guess that stood, the next never did
 
 
 @pytest.mark.parametrize("rule", ["coupled", "rejection"])
@@ -483,8 +484,9 @@ def test_of_two_models_one_is_used_and_the_other_is_not_read_for_nothing() -> No
         used = [round.proposal.source for round in rounds]
         assert sum(sooner != later for sooner, later in pairwise(used)) <= 1
         loser = "self" if model > copy else "model"
-        assert used.count(loser) <= 8
-        assert sum(process.drafts[loser].passes) < 0.7 * (world.prompt + world.length)
+        assert used.count(loser) <= 12  # how good it is shows when it is used
+        lost = sum(map(world.drafts[loser].seconds, process.drafts[loser].passes))
+        assert lost < 0.1 * process.clock()
 
 
 def repeating(period: int) -> Callable[..., list[int]]:

@@ -173,14 +173,16 @@ def test_a_draft_that_becomes_dear_is_used_less(factor: float, least: float) -> 
 
 def test_two_models_are_worth_about_what_the_better_one_is() -> None:
     for model, copy in ((0.9, 0.95), (0.95, 0.6), (0.3, 0.95)):
-        both, better = [], []
+        first, later, better = [], [], []
         for seed in SEEDS:
             drafts = {"model": small(model), "self": low_bit(copy)}
             world = World(BF16, drafts, seed=seed, length=192)
-            both.append(speed(world))
+            first.append(speed(world))
+            later.append(speed(world, after_answers(world)))
             alone = [replace(world, drafts={name: draft}) for name, draft in drafts.items()]
             better.append(max(map(speed, alone)))
-        assert geometric_mean(both) >= 0.94 * geometric_mean(better)
+        assert geometric_mean(first) >= 0.75 * geometric_mean(better)
+        assert geometric_mean(later) >= 0.92 * geometric_mean(better)
 
 
 # The first answer of a pair measures.
