@@ -9,14 +9,16 @@ from pathlib import Path
 
 import psutil
 
+from specdec_cli.app.context_size import DEFAULT_CONTEXT, gib
 from specdec_cli.app.draft_models import MODEL, SELF, DraftFile
 from specdec_cli.app.experience_store import recall
-from specdec_cli.app.session import DEFAULT_CONTEXT, LoadOptions, Session, setting_of
+from specdec_cli.app.session import LoadOptions, Session, setting_of
 from specdec_cli.core.cost_curve import CostCurve, speedup
 from specdec_cli.core.experience import Experience
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.calibration import pass_seconds
-from specdec_cli.engine.gguf import GGUFHeader, read_header, split_parts
+from specdec_cli.engine.gguf import read_header, split_parts
+from specdec_cli.engine.gguf_header import GGUFHeader
 from specdec_cli.engine.llama import library
 from specdec_cli.errors import EvaluationError, ModelFileError
 from specdec_cli.models.origins import fingerprint
@@ -98,7 +100,7 @@ def fit(
             left_out.append(f"{named(file)} is not loaded: {error.message}")
             continue
         if need > left.bytes and file.name not in certain:
-            free = f"{_gib(need)} needed beside the target, {_gib(max(0, left.bytes))} free"
+            free = f"{gib(need)} needed beside the target, {gib(max(0, left.bytes))} free"
             left_out.append(f"{named(file)} is not loaded: {free}")
         else:
             kept.append(file)
@@ -192,7 +194,3 @@ def cache_bytes_per_token(header: GGUFHeader) -> int:
     key = number("attention.key_length") or width
     value = number("attention.value_length") or width
     return number("block_count") * (number("attention.head_count_kv") or heads) * (key + value) * 2
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

@@ -10,7 +10,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from specdec_cli.app.make_draft import described, note
-from specdec_cli.engine.gguf import GGUFHeader, read_header
+from specdec_cli.engine.gguf import read_header
+from specdec_cli.engine.gguf_header import GGUFHeader
 from specdec_cli.engine.language_model import Interrupted
 from specdec_cli.engine.llama.quantizing import quantize_apart
 from specdec_cli.errors import DownloadError, ModelFileError, UsageError

@@ -12,6 +12,7 @@ from types import TracebackType
 
 import psutil
 
+from specdec_cli.app.context_size import fitting
 from specdec_cli.app.draft_models import SELF, Draft, DraftFile, meaning
 from specdec_cli.app.exact import Probe
 from specdec_cli.app.experience_store import Setting, keep, recall
@@ -20,16 +21,14 @@ from specdec_cli.core.suffix import SuffixAutomaton
 from specdec_cli.engine.adaptive import LOOK
 from specdec_cli.engine.drafters import BETWEEN, Drafter, SuffixDrafter
 from specdec_cli.engine.gguf import read_header
-from specdec_cli.engine.language_model import LanguageModel
 from specdec_cli.engine.llama import extra_kernels, library
 from specdec_cli.engine.llama.borrowing import BorrowingContext
 from specdec_cli.engine.llama.context import ContextOptions, LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 from specdec_cli.engine.llama.numerics import FASTEST, FEW_ROWS_ON_CPU, Numerics
-from specdec_cli.errors import OutOfMemory, SpecdecError
+from specdec_cli.errors import SpecdecError
 from specdec_cli.models.origins import fingerprint
 
-DEFAULT_CONTEXT = 8192
 SUFFIX = SuffixDrafter.source
 NO_ROLL_BACK = "this target keeps a state that cannot take back rejected guesses"
 
@@ -86,7 +85,10 @@ class Session:
             models = [self._load_draft(file) for file in options.drafts]
             self.threads = options.threads or default_threads()
             loaded = [model for model in models if model is not None]
-            self.context_size = self._fitting_context_size(options.context_size, loaded)
+            room = fitting(options.context_size, [self.model, *loaded])
+            self.context_size = room.size
+            self.notices += room.notices
+            self.remarks += room.remarks
             self.target = self._context(self.model, options.draft_tokens + 1, options.numerics)
             drafts = (
                 self._draft(file, model)
@@ -210,19 +212,15 @@ class Session:
                 self.model, model, cross_vocab=self.options.cross_vocab, notice=self.notices.append
             )
             context = self._context(model, LOOK, self.draft_numerics)
-            reads = self._borrowing(context) if file.name == SELF else context
+            # A copy's keys and values are nearly the target's: it need not read what that has read.
+            same = file.name == SELF and context.can_roll_back
+            reads = BorrowingContext(context, self.target) if same else context
             return Draft(file.name, fingerprint(model.path), model, context, reads, known)
         except SpecdecError as error:
             self._go_on_without(file, error)
             self._open.remove(model)
             model.close()
             return None
-
-    def _borrowing(self, context: LlamaContext) -> LanguageModel:
-        """A copy of the target has keys and values like its, and need not read what it has read."""
-        if not context.can_roll_back:
-            return context
-        return BorrowingContext(context, self.target)
 
     def _go_on_without(self, file: DraftFile, error: SpecdecError) -> None:
         if not file.optional:
@@ -246,37 +244,6 @@ class Session:
         self._open.append(context)
         return context
 
-    def _fitting_context_size(self, wanted: int | None, drafts: list[LlamaModel]) -> int:
-        """The size asked for, or the model's own within DEFAULT_CONTEXT and half the free memory.
-
-        Raises:
-            OutOfMemory: the size asked for cannot be held.
-        """
-        per_token = sum(model.cache_bytes_per_token for model in (self.model, *drafts))
-        free = int(psutil.virtual_memory().available)
-        trained = self.model.trained_context or DEFAULT_CONTEXT
-        if wanted is None:
-            fitting = max(256, free // 2 // max(1, per_token) // 256 * 256)
-            size = min(trained, DEFAULT_CONTEXT, fitting)
-            if size < trained:
-                capped = size == fitting
-                reason = "free memory" if capped else "the default limit"
-                (self.notices if capped else self.remarks).append(
-                    f"context {size} of the model's {trained} tokens ({reason}; -c changes it)"
-                )
-            return size
-        if wanted * per_token > free:
-            raise OutOfMemory(
-                f"no memory for a context of {wanted} tokens",
-                why=f"it needs {_gib(wanted * per_token)}, {_gib(free)} are free",
-                fix=f"use -c {max(256, free // 2 // per_token // 256 * 256)} or less",
-            )
-        if wanted > trained:
-            self.notices.append(
-                f"context {wanted} is more than the {trained} tokens the model was trained for"
-            )
-        return wanted
-
 
 def setting_of(options: LoadOptions) -> Setting:
     """What the costs of these models depend on."""
@@ -288,7 +255,3 @@ def setting_of(options: LoadOptions) -> Setting:
 
 def default_threads() -> int:
     return int(psutil.cpu_count(logical=False) or 1)
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"

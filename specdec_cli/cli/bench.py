@@ -27,6 +27,7 @@ from specdec_cli.cli.options import CommonFlags
 from specdec_cli.cli.request_options import MeasuredSamplingFlags, PromptFlags
 from specdec_cli.cli.settings import pass_on
 from specdec_cli.cli.signals import exit_if_stopped, stop_on_signals
+from specdec_cli.errors import SpecdecError
 
 if TYPE_CHECKING:
     from specdec_cli.app.bench.benchmark import Document
@@ -103,8 +104,8 @@ def bench(
             events = synthetic(session, plan, work.synthetic_acceptance)
         else:
             events = benchmark(session, plan, workload=workload.name, skipped=skipped)
-        document = watch(terminal, events)
-    code = output.write(document) if document else 0
+        document, failure = watch(terminal, events)
+    code = output.write(document, failure) if document else 0
     exit_if_stopped(signals)
     raise typer.Exit(code)
 
@@ -132,20 +133,31 @@ def compare(
         terminal.line(comparison_markdown(found).rstrip())
 
 
-def watch(terminal: Terminal, events: Iterator[Progress | Document]) -> Document | None:
-    """Show how far it is until the document comes; in a log a line now and then."""
+def watch(
+    terminal: Terminal, events: Iterator[Progress | Document]
+) -> tuple[Document | None, SpecdecError | None]:
+    """Show how far it is until the document comes; in a log a line now and then.
+
+    Returns:
+        The document, and what went wrong after the answers in it.
+    """
     document = None
     said = perf_counter()
     with terminal.working("warming up") as say:
-        for event in events:
-            if isinstance(event, dict):
-                document = event
-                continue
-            say(_words(event))
-            if not terminal.live and perf_counter() - said >= SILENCE:
-                terminal.remark(_words(event))
-                said = perf_counter()
-    return document
+        try:
+            for event in events:
+                if isinstance(event, dict):
+                    document = event
+                    continue
+                say(_words(event))
+                if not terminal.live and perf_counter() - said >= SILENCE:
+                    terminal.remark(_words(event))
+                    said = perf_counter()
+        except SpecdecError as error:
+            if document is None:
+                raise
+            return document, error
+    return document, None
 
 
 def _words(event: Progress) -> str:

@@ -67,12 +67,16 @@ class Report:
                 fix="use the prompts and candidates that it was saved with",
             )
 
-    def write(self, document: Document) -> int:
+    def write(self, document: Document, failure: SpecdecError | None = None) -> int:
         """Put the document everywhere it was asked for; what went wrong decides the exit code.
 
         With JSON the error is a part of the one document on stdout.
+
+        Args:
+            failure: what ended the benchmark before its time.
         """
-        errors = [*self._write_files(document), *self._checks(document)]
+        errors = [failure] if failure else []
+        errors += [*self._write_files(document), *self._checks(document)]
         if self._form is Format.json:
             error = {"error": failures.as_document(errors[0])} if errors else {}
             self._terminal.data(document | error)

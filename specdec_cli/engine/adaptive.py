@@ -14,7 +14,7 @@ from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.core.policy import Worth, best_known, best_unknown, one_more, plain
 from specdec_cli.core.rounds import NOTHING, Guess, Proposal, Round
 from specdec_cli.core.verification import TargetRows, overlap
-from specdec_cli.engine.sources import MEMORY, Offer, Source
+from specdec_cli.engine.sources import MEMORY, Offer, Source, could_pay
 from specdec_cli.errors import EvaluationError
 
 MARGIN = 0.1  # tokens a round that drafting must promise above plain: estimates err
@@ -25,8 +25,6 @@ SAVED = 0.01  # share of the time that is put by for that,
 EARNED = 0.1  # and of the time that drafting has won
 AT_ONCE = 0.05  # share of an answer's time, as far as it can be seen, that a look may take
 MOST_PATIENCE = 16.0
-LEAST_PROMISE = 1.2  # what could not even then be so much faster is not looked at:
-HOPED = 0.85  # if its guesses stood so often
 
 
 @dataclass(slots=True)
@@ -194,7 +192,11 @@ class Adaptive:
             known, rows = source.acceptance, max(LOOK, source.behind(tokens) - 1)
             price = source.seconds(rows) / self.verify(1)
             affordable = price <= AT_ONCE * seen and price * known.patience <= known.savings
-            if source.unasked < LOOK or not affordable or not self._could_pay(source, rate):
+            if (
+                source.unasked < LOOK
+                or not affordable
+                or not could_pay(source, self.most, self.verify, rate)
+            ):
                 continue
             known.savings -= price * known.patience
             started = self.clock()
@@ -212,12 +214,6 @@ class Adaptive:
             worse = sum(hits) < LOOK * known.after(None)
             known.patience = min(MOST_PATIENCE, 2 * known.patience) if worse else 1.0
             known.saw_each([guess.confidence for guess in guesses], hits)
-
-    def _could_pay(self, source: Source, rate: float) -> bool:
-        assert source.seconds is not None
-        first = source.seconds(1)
-        dream = best_unknown(HOPED, HOPED, self.most, source.seconds, first, self.verify, rate)
-        return dream.tokens / dream.seconds > LEAST_PROMISE * rate
 
     def _draw(
         self, source: Source, seconds: PassSeconds, tokens: Sequence[int], most: int,

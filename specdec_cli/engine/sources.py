@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from specdec_cli.core.acceptance import Acceptance
 from specdec_cli.core.chance import Chance
 from specdec_cli.core.pass_seconds import PassSeconds
-from specdec_cli.core.policy import Worth
+from specdec_cli.core.policy import Seconds, Worth, best_unknown
 from specdec_cli.core.rounds import Guess
 from specdec_cli.engine.drafters import Drafter
 
 MEMORY = 0.9  # of a moving mean, a round
 PROVEN = 8  # rounds after which a source's own record counts
+LEAST_PROMISE = 1.2  # what could not even then be so much faster is not looked at:
+HOPED = 0.85  # if its guesses stood so often
 Hindsight = Callable[[Sequence[int], int, Chance], list[Guess]]
 
 
@@ -49,11 +51,6 @@ class Source:
         """Is its own record to be believed? A free source needs none."""
         return self.seconds is None or self.rounds >= PROVEN
 
-    @property
-    def price(self) -> float:
-        """Seconds of a guess."""
-        return self.seconds(1) if self.seconds else 0.0
-
     def gave(self, tokens: int, seconds: float) -> None:
         """Learn what a round from it was worth: a mean, then a moving one."""
         self.rounds += 1
@@ -68,3 +65,11 @@ class Offer:
 
     source: Source
     worth: Worth
+
+
+def could_pay(source: Source, most: int, verify: Seconds, rate: float) -> bool:
+    """Is it worth finding out what a model would guess, while tokens come at `rate`?"""
+    assert source.seconds is not None
+    one = source.seconds(1)
+    dream = best_unknown(HOPED, HOPED, most, source.seconds, one, verify, rate)
+    return dream.tokens / dream.seconds > LEAST_PROMISE * rate

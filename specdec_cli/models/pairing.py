@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from specdec_cli.engine.gguf import GGUFHeader, read_header
+from specdec_cli.engine.gguf import read_header
+from specdec_cli.engine.gguf_header import GGUFHeader
 from specdec_cli.errors import ModelFileError
 from specdec_cli.models.catalog import CatalogModel, catalog, recognise
 from specdec_cli.models.origins import Origin, fingerprint, origin

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from toy import GREEDY, random_model
-from toy_session import Clock, TimedModel, ToySession
+from toy_session import Clock, TimedModel, ToySession, exact_costs
 
+from specdec_cli.app.bench import benchmark as whole
 from specdec_cli.app.bench.measure import Progress, Run, measure
 from specdec_cli.app.bench.plan import Candidate, Plan, Task
 from specdec_cli.app.bench.summarise import rows
 from specdec_cli.core.cost_curve import CostCurve
+from specdec_cli.errors import EvaluationError
 
 VERIFY = CostCurve({1: 10.0, 32: 41.0})
 READ = CostCurve({1: 1.0, 32: 7.2})
@@ -112,6 +115,30 @@ def test_a_stop_drops_the_answer_that_it_cut(session: ToySession, cut: int) -> N
     assert len(runs) < len(whole)
     assert all(run.answer.finish == "length" for run in runs)
     assert [row.pairs for row in rows(PLAN, runs)] == pairs_of(runs)
+
+
+@pytest.mark.parametrize("finished", [0, 1, 7])
+def test_a_failure_loses_no_answer_that_was_finished(
+    session: ToySession, monkeypatch: pytest.MonkeyPatch, finished: int
+) -> None:
+    runs = measured(session)[:finished]
+
+    def failing(session: ToySession, plan: Plan) -> Iterator[Run]:
+        yield from runs
+        raise EvaluationError("no", why="because", fix="none")
+
+    costs = exact_costs(session.target, {})
+    monkeypatch.setattr(whole, "measure", failing)
+    monkeypatch.setattr(whole, "measure_costs", lambda session, depth: costs)
+    monkeypatch.setattr(whole, "_teach", lambda session, costs: None)
+    monkeypatch.setattr(whole, "conditions", lambda *asked, **more: {})
+    monkeypatch.setattr(whole, "document", lambda found, plan, runs, **rest: {"runs": runs, **rest})
+    events: list[object] = []
+    with pytest.raises(EvaluationError):
+        events.extend(whole.benchmark(session, PLAN, workload="toy", skipped=()))
+    documents = [event for event in events if isinstance(event, dict)]
+    assert [document["runs"] for document in documents] == ([runs] if finished else [])
+    assert not any(document["complete"] for document in documents)
 
 
 def pairs_of(runs: list[Run]) -> list[int]:

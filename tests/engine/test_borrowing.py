@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from contexts import Load, context
 
+from specdec_cli.engine.llama import borrowing as borrowing_module
 from specdec_cli.engine.llama.borrowing import BorrowingContext
 from specdec_cli.engine.llama.cache_layout import transposed
 from specdec_cli.engine.llama.context import LlamaContext
@@ -52,10 +53,17 @@ def pair(
     return made[0], made[1]
 
 
+@pytest.mark.parametrize("piece", [7, 512])
 @pytest.mark.parametrize("name", ["tiny", "real"])
 def test_what_was_borrowed_is_what_would_have_been_read(
-    request: pytest.FixtureRequest, open_contexts: ExitStack, name: str, read: list[int]
+    request: pytest.FixtureRequest,
+    open_contexts: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+    read: list[int],
+    name: str,
+    piece: int,
 ) -> None:
+    monkeypatch.setattr(borrowing_module, "PIECE", piece)
     lender, own = pair(open_contexts, request.getfixturevalue(name))
     borrowing = BorrowingContext(own, lender)
     expected = lender.logits(TOKENS, last=3).copy()

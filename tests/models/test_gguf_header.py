@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny_gguf import VOCABULARY, make_gguf, text
 
-from specdec_cli.engine.gguf import GGUFHeader, read_header
+from specdec_cli.engine.gguf import read_header
+from specdec_cli.engine.gguf_header import GGUFHeader
 from specdec_cli.errors import ModelFileError
 
 GOOD = make_gguf(keys={"general.name": "Tiny", "general.file_type": 15})
@@ -84,7 +85,7 @@ def test_the_reference_writer_is_understood(path):
 def test_block_sizes_are_those_of_the_reference():
     import gguf
 
-    from specdec_cli.engine.gguf import BLOCKS
+    from specdec_cli.engine.gguf_types import BLOCKS
 
     for kind, sizes in gguf.GGML_QUANT_SIZES.items():
         if kind.name != "Q8_1":  # 36 bytes in llama.cpp, 40 in its Python package; never in files

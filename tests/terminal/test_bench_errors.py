@@ -15,11 +15,12 @@ from benching import Bench, bench_of
 from command import PATIENCE, Ran, command, environment, fails, parse
 
 from specdec_cli.app.bench.saved import SCHEMA
-from specdec_cli.cli.bench_options import ReportFlags
+from specdec_cli.cli.bench_options import Format, ReportFlags
 from specdec_cli.cli.bench_report import Report
 from specdec_cli.cli.console import Terminal
 from specdec_cli.cli.main import run_command
 from specdec_cli.cli.options import CommonFlags
+from specdec_cli.errors import EvaluationError
 
 Specdec = Callable[..., Ran]
 Model = Callable[[str], Path]
@@ -203,6 +204,22 @@ def test_a_full_disk_under_stdout_is_no_bug(model: Model, form: str) -> None:
         )
     ran = Ran("", process.stderr.decode(), process.returncode, b"")
     ran.failed(1, "cannot be written", "disk is full")
+
+
+@pytest.mark.parametrize("form", ["md", "json"])
+def test_a_failure_is_told_with_what_was_finished(
+    capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    report = Report(Terminal(CommonFlags()), ReportFlags(output=Format(form)))
+    failure = EvaluationError("llama.cpp failed", why="because", fix="none")
+    assert report.write(bench_document() | {"complete": False}, failure) == 1
+    out, err = capsys.readouterr()
+    assert "error: llama.cpp failed" in err
+    if form == "json":
+        document = json.loads(out)
+        assert (document["complete"], document["error"]["type"]) == (False, "evaluation")
+    else:
+        assert "this is what was finished" in out
 
 
 def test_an_interrupted_benchmark_fails_no_check(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from specdec_cli.cli.options import CommonFlags
 from specdec_cli.core.chance import Chance
 from specdec_cli.core.rounds import Proposal, Verdict
 from specdec_cli.core.verification import RULES, TargetRows
+from specdec_cli.errors import EvaluationError
 
 Specdec = Callable[..., Ran]
 Model = Callable[[str], Path]
@@ -77,7 +78,7 @@ def test_a_log_gets_a_line_now_and_then(
         yield {"the": "document"}
 
     document = bench_command.watch(Terminal(CommonFlags()), events())
-    assert document == {"the": "document"}
+    assert document == ({"the": "document"}, None)
     assert capsys.readouterr().err.splitlines() == [
         "chat · 2/10 · about 80 s left",
         "chat · 5/10 · about 50 s left",
@@ -85,6 +86,19 @@ def test_a_log_gets_a_line_now_and_then(
     ]
     bench_command.watch(Terminal(CommonFlags(quiet=True)), events())
     assert capsys.readouterr().err == ""
+
+
+def test_a_failure_comes_with_what_was_finished_before_it() -> None:
+    failure = EvaluationError("no", why="because", fix="none")
+
+    def events(*found: dict[str, Any]) -> Iterator[Progress | dict[str, Any]]:
+        yield from found
+        raise failure
+
+    terminal = Terminal(CommonFlags())
+    assert bench_command.watch(terminal, events({"a": 1})) == ({"a": 1}, failure)
+    with pytest.raises(EvaluationError):
+        bench_command.watch(terminal, events())
 
 
 @pytest.mark.parametrize(

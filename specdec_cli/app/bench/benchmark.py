@@ -19,7 +19,7 @@ from specdec_cli.app.bench.summarise import rows
 from specdec_cli.app.session import Session
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.language_model import Interrupted
-from specdec_cli.errors import UsageError
+from specdec_cli.errors import EvaluationError, UsageError
 
 Document = dict[str, Any]
 Skipped = Sequence[Mapping[str, Any]]
@@ -29,12 +29,17 @@ DEPTH = 256  # where the context is no matter: cost tables of their own
 def benchmark(
     session: Session, plan: Plan, *, workload: str, skipped: Skipped
 ) -> Iterator[Progress | Document]:
-    """Yield where things stand, then the document; an interrupted one holds what was finished."""
+    """Yield where things stand, then the document; an interrupted one holds what was finished.
+
+    Raises:
+        EvaluationError: llama.cpp failed; after the document, if any answer was finished.
+    """
     found = conditions(session, plan.sampling, **_asked(plan, workload))
     costs: list[Costs] = []
     runs: list[Run] = []
     oracle: Limits = {}
     gaps: dict[tuple[int, int], float] = {}
+    failure: EvaluationError | None = None
     try:
         yield Progress(0, plan.runs, None, "measuring what a pass costs")
         costs.append(measure_costs(session, _depth(session, plan)))
@@ -51,6 +56,10 @@ def benchmark(
             gaps.update(_gaps(session, plan, runs))
     except Interrupted:
         pass
+    except EvaluationError as error:
+        if not runs:
+            raise
+        failure = error
     yield document(
         found,
         plan,
@@ -59,8 +68,10 @@ def benchmark(
         limits=oracle,
         gaps=gaps,
         skipped=skipped,
-        complete=not session.stop.is_set(),
+        complete=not session.stop.is_set() and failure is None,
     )
+    if failure is not None:
+        raise failure
 
 
 def costs_alone(

@@ -13,6 +13,8 @@ from specdec_cli.engine.language_model import Logits
 from specdec_cli.engine.llama.cache_layout import transposed
 from specdec_cli.engine.llama.context import LlamaContext
 
+PIECE = 512  # tokens that are copied at a time: a long text's keys and values may fill gigabytes
+
 
 class BorrowingContext:
     """A `LanguageModel` over the copy's own context.
@@ -49,14 +51,14 @@ class BorrowingContext:
 
     def _borrow(self, tokens: Sequence[int], most: int) -> None:
         """Take over what is missing of the first `most` tokens."""
-        start = min(self._borrowed, self._own.cached(tokens))
-        end = self._lent(tokens, most)
-        if self._lender is None or end <= start:
-            return
-        part = self._lender.part(start, end)
-        if self._own.transposes_values:
-            part = transposed(part)
-        if self._own.adopt(tokens[:end], start, part):
-            self._borrowed = end
-        else:
-            self._lender = None  # their caches differ after all: it reads for itself
+        self._borrowed = min(self._borrowed, self._own.cached(tokens))
+        lent = self._lent(tokens, most)
+        while self._lender is not None and self._borrowed < lent:
+            end = min(lent, self._borrowed + PIECE)
+            part = self._lender.part(self._borrowed, end)
+            if self._own.transposes_values:
+                part = transposed(part)
+            if self._own.adopt(tokens[:end], self._borrowed, part):
+                self._borrowed = end
+            else:
+                self._lender = None  # their caches differ after all: it reads for itself
