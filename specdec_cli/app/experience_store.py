@@ -17,7 +17,7 @@ from specdec_cli.engine.llama import library
 from specdec_cli.engine.llama.numerics import Numerics
 from specdec_cli.models.origins import fingerprint
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

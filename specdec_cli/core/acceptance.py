@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-EDGES = (0.35, 0.55, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)  # of confidence, between buckets
+EDGES = (0.35, 0.52, 0.64, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)  # of confidence, between buckets
 START = len(EDGES) + 1  # the "bucket" before a round's first guess
 WINDOW = 40.0  # guesses that a bucket remembers: text changes its kind within an answer
 PRIOR = 8.0  # guesses that what was believed before is worth

@@ -20,14 +20,15 @@ class Kind(StrEnum):
 
 
 # What is believed before anything was seen: of a guess by its confidence, and of one not drawn
-# yet. Rounded from what the Qwen2.5-Coder pair and a Q4_0 copy did on half of some built-in
-# prompts; the other half agreed. A model's confidence is nearly its acceptance, a copy of the
-# target is better than it thinks, and a repeated passage goes on the surer the longer it is; of
-# those a little less is believed than was seen, since watching them costs nothing.
+# yet. Rounded from what the Qwen2.5-Coder pair and a Q4_0 copy did on thirty-two answers, eight of
+# them to prompts that nothing else was chosen by. A model's confidence is nearly its acceptance, a
+# copy of the target is wrong where its two best tokens are close and hardly ever elsewhere, and a
+# repeated passage goes on the surer the longer it is; of those a little less is believed than was
+# seen, since watching them costs nothing.
 STANDS = {
-    Kind.model: (0.2, 0.35, 0.45, 0.6, 0.73, 0.88, 0.94, 0.97, 0.99),
-    Kind.self: (0.3, 0.55, 0.77, 0.96, 0.99, 0.995, 0.995, 0.995, 0.998),
-    Kind.suffix: (0.1, 0.2, 0.4, 0.5, 0.72, 0.86, 0.93, 0.97, 0.98),
+    Kind.model: (0.2, 0.3, 0.41, 0.47, 0.6, 0.73, 0.88, 0.94, 0.97, 0.99),
+    Kind.self: (0.3, 0.4, 0.67, 0.81, 0.95, 0.99, 0.995, 0.995, 0.995, 0.998),
+    Kind.suffix: (0.1, 0.2, 0.3, 0.4, 0.5, 0.72, 0.86, 0.93, 0.97, 0.98),
 }
 FIRST = {Kind.model: 0.75, Kind.self: 0.93, Kind.suffix: 0.5}
 
