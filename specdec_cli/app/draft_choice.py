@@ -20,11 +20,11 @@ from specdec_cli.engine.calibration import pass_seconds
 from specdec_cli.engine.gguf import read_header, split_parts
 from specdec_cli.engine.gguf_header import GGUFHeader
 from specdec_cli.engine.llama import library
+from specdec_cli.engine.sources import HOPED
 from specdec_cli.errors import EvaluationError, ModelFileError
 from specdec_cli.models.origins import fingerprint
 
 LEAST = 1.05  # speed-up that a draft must be able to reach to be worth loading
-HOPED = 0.85  # acceptance that it is allowed for that, where its own is not better
 LENGTHS = range(1, 17)  # draft lengths that are tried for it
 LOADED = 5e8  # bytes a second that loading a draft takes, its weights rearranged for kernels
 ROWS = (1, 8, 64)  # of a draft's passes that are measured when it is new; the last: a prompt

@@ -19,7 +19,7 @@ from specdec_cli.errors import EvaluationError
 
 MARGIN = 0.1  # tokens a round that drafting must promise above plain: estimates err
 EXPECTED = 32  # tokens that an answer is taken to have left, besides as many as it has so far
-STAKE = 0.015  # share of an answer that free guesses may lose
+STAKE = 0.03  # share of an answer that free guesses may cost if all of them are wrong
 LOOK = 16  # tokens over which a model is asked what it would have guessed
 SAVED = 0.01  # share of the time that is put by for that,
 EARNED = 0.1  # and of the time that drafting has won
@@ -141,8 +141,8 @@ class Adaptive:
         known, most = source.acceptance, min(self.most, limit)
         if source.seconds is None:
             source.ready = tuple(islice(source.drafter.draft(tokens, chance), most))
-            chances = [known.of(guess.confidence) for guess in source.ready]
-            chances = chances[: self._bearable(chances, limit)]
+            bearable = source.ready[: self._bearable(limit, most)]
+            chances = [known.of(guess.confidence) for guess in bearable]
             return Offer(source, best_known(chances, self.verify, rate))
         missed = max(1, source.behind(tokens))
         one = source.seconds(1)
@@ -157,20 +157,15 @@ class Adaptive:
         share = (source.seconds(missed) - one) / max(1.0, left / worth.tokens)
         return Offer(source, replace(worth, seconds=worth.seconds + max(0.0, share)))
 
-    def _bearable(self, chances: Sequence[float], limit: int) -> int:
-        """How many guesses do not put at stake more than an answer may lose.
+    def _bearable(self, limit: int, most: int) -> int:
+        """How many guesses may be wrong without making the answer clearly slower than plain.
 
         A text may repeat itself or not, and nothing is known of that when it begins.
-
-        Args:
-            chances: of each to stand if those before it do; if the first fails, all do.
         """
         seen = self._emitted + min(limit, EXPECTED + self._emitted)
         left = STAKE * seen + self._won
-        count, one = 0, self.verify(1)
-        while count < len(chances):
-            if (1 - chances[0]) * (self.verify(count + 2) / one - 1) > left:
-                break
+        count = 0
+        while count < most and self.verify(count + 2) / self.verify(1) - 1 <= left:
             count += 1
         return count
 
@@ -197,11 +192,8 @@ class Adaptive:
             known, rows = source.acceptance, max(LOOK, source.behind(tokens) - 1)
             price = source.seconds(rows) / self.verify(1)
             affordable = price <= AT_ONCE * seen and price * known.patience <= known.savings
-            if (
-                source.unasked < LOOK
-                or not affordable
-                or not could_pay(source, self.most, self.verify, rate)
-            ):
+            silent = source.unasked >= LOOK
+            if not (silent and affordable and could_pay(source, self.most, self.verify, rate)):
                 continue
             known.savings -= price * known.patience
             started = self.clock()

@@ -14,8 +14,8 @@ from specdec_cli.engine.drafters import Drafter
 
 MEMORY = 0.9  # of a moving mean, a round
 PROVEN = 8  # rounds after which a source's own record counts
-LEAST_PROMISE = 1.2  # what could not even then be so much faster is not looked at:
-HOPED = 0.85  # if its guesses stood so often
+HOPED = 0.85  # acceptance that a model is thought capable of, whatever it has shown
+LEAST_PROMISE = 1.2  # what could not even then be so much faster is not looked at
 Hindsight = Callable[[Sequence[int], int, Chance], list[Guess]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from gguf_files import write_tiny
 
+from specdec_cli.app.chat.prompt_cache import readers
 from specdec_cli.app.draft_models import DraftFile
 from specdec_cli.app.generate import Answer, AnswerOptions, answer
 from specdec_cli.app.session import LoadOptions, Session
@@ -16,6 +18,7 @@ from specdec_cli.core.experience import Kind
 from specdec_cli.core.options import SamplingOptions
 from specdec_cli.core.pass_seconds import PassSeconds
 from specdec_cli.engine.llama.chat_template import ChatTemplate
+from specdec_cli.engine.llama.context import LlamaContext
 
 GREEDY, SAMPLED = SamplingOptions(temp=0), SamplingOptions(temp=0.8)
 samplings = pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
@@ -157,3 +160,33 @@ def test_an_answer_that_ends_while_measuring_is_plain_and_leaves_nothing_behind(
         assert opened.remember() == ""
     with session(*paths) as opened:
         assert opened.experience.verify is None
+
+
+@samplings
+@pytest.mark.parametrize("attention", ["auto", "off"])
+def test_a_copy_of_the_target_reads_nothing_that_the_target_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: SamplingOptions, attention: str
+) -> None:
+    target = write_tiny(tmp_path / "target.gguf")
+    copy = DraftFile(Path(shutil.copy(target, tmp_path / "copy.gguf")), "self")
+    read: list[tuple[LlamaContext, int]] = []
+    evaluate = LlamaContext._evaluate
+
+    def counting(self: LlamaContext, tokens: list[int], start: int, *, rows: int) -> None:
+        read.append((self, len(tokens)))
+        evaluate(self, tokens, start, rows=rows)
+
+    monkeypatch.setattr(LlamaContext, "_evaluate", counting)
+    options = LoadOptions(
+        target, (copy,), draft_tokens=MOST, context_size=256, threads=1, flash_attention=attention
+    )
+    with closing(Session(options)) as opened:
+        plain = said(opened, sampling, 80, plain="to compare")
+        opened.target.forget()
+        make_drafting_pay(opened)
+        drafted = said(opened, sampling, 80)
+        (draft,) = opened.drafts
+        assert drafted.tokens == plain.tokens
+        assert drafted.statistics.by_source["self"].accepted > 40
+        assert {count for context, count in read if context is draft.context} == {1}
+        assert set(readers(opened)) == {"target"}  # nor is there anything of it to keep on disk
