@@ -110,14 +110,14 @@ def test_a_draft_that_was_given_up_is_found_to_be_good(
 ) -> None:
     """By what it would have guessed, which is seen without a guess of its own."""
     with session(smollm2, smollm2) as opened:
-        plain = said(opened, sampling, 60, plain="to compare")
+        plain = said(opened, sampling, 100, plain="to compare")
         make_drafting_pay(opened)
         chosen = "greedy" if sampling.greedy else "sampled"
         known = opened.experience.of(opened.drafts[0].key, chosen, Kind.model)
         for rate in (*known.stands, *known.follows):
             rate.prior = 0.01
         known.savings = 100.0
-        drafted = said(opened, sampling, 60, rule=rule, drafter="draft0")
+        drafted = said(opened, sampling, 100, rule=rule, drafter="draft0")
     found = drafted.statistics.by_source["draft0"]
     assert found.drafted > 10
     assert found.accepted > 0.6 * found.drafted
