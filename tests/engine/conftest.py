@@ -9,6 +9,7 @@ import pytest
 from contexts import Load
 from gguf_files import write_tiny, write_with_vocabulary_of
 
+from specdec_cli.engine.llama.context import LlamaContext
 from specdec_cli.engine.llama.model import LlamaModel
 
 
@@ -53,3 +54,17 @@ def real(smollm2: Path) -> Iterator[LlamaModel]:
 def clueless(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random draft with the real model's vocabulary."""
     return write_with_vocabulary_of(tmp_path_factory.mktemp("clueless") / "draft.gguf", smollm2)
+
+
+@pytest.fixture
+def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tokens each call of llama.cpp evaluates."""
+    counts: list[int] = []
+    evaluate = LlamaContext._evaluate
+
+    def counting(self: LlamaContext, tokens: list[int], start: int, *, rows: int) -> None:
+        counts.append(len(tokens))
+        evaluate(self, tokens, start, rows=rows)
+
+    monkeypatch.setattr(LlamaContext, "_evaluate", counting)
+    return counts

@@ -24,20 +24,6 @@ def open_contexts() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many tokens each call of llama.cpp evaluates."""
-    counts: list[int] = []
-    evaluate = LlamaContext._evaluate
-
-    def counting(self: LlamaContext, tokens: list[int], start: int, *, rows: int) -> None:
-        counts.append(len(tokens))
-        evaluate(self, tokens, start, rows=rows)
-
-    monkeypatch.setattr(LlamaContext, "_evaluate", counting)
-    return counts
-
-
 def pair(
     stack: ExitStack,
     model: LlamaModel,
@@ -59,7 +45,7 @@ def test_what_was_borrowed_is_what_would_have_been_read(
     request: pytest.FixtureRequest,
     open_contexts: ExitStack,
     monkeypatch: pytest.MonkeyPatch,
-    read: list[int],
+    read_anew: list[int],
     name: str,
     piece: int,
 ) -> None:
@@ -68,9 +54,9 @@ def test_what_was_borrowed_is_what_would_have_been_read(
     borrowing = BorrowingContext(own, lender)
     expected = lender.logits(TOKENS, last=3).copy()
     assert borrowing.cached(TOKENS) == len(TOKENS) - 1
-    read.clear()
+    read_anew.clear()
     np.testing.assert_array_equal(borrowing.logits(TOKENS, last=3), expected)
-    assert read == [3]
+    assert read_anew == [3]
 
 
 @pytest.mark.parametrize("own", ["on", "off"])
@@ -105,7 +91,7 @@ def test_cells_are_passed_on_bit_by_bit(open_contexts: ExitStack, tiny: LlamaMod
 
 
 def test_guesses_give_way_to_what_the_target_makes_of_them(
-    open_contexts: ExitStack, tiny: LlamaModel, read: list[int]
+    open_contexts: ExitStack, tiny: LlamaModel, read_anew: list[int]
 ) -> None:
     lender, own = pair(open_contexts, tiny, "on", "off", pairs=False)
     borrowing = BorrowingContext(own, lender)
@@ -113,9 +99,9 @@ def test_guesses_give_way_to_what_the_target_makes_of_them(
     for length in (21, 22, 23):  # guesses that stand
         borrowing.logits(TOKENS[:length], last=1)
     lender.logits(TOKENS[:24], last=4)
-    read.clear()
+    read_anew.clear()
     borrowing.logits(TOKENS[:25], last=1)
-    assert read == [1]
+    assert read_anew == [1]
     np.testing.assert_array_equal(own.part(0, 24), transposed(lender.part(0, 24)))
 
 
@@ -131,15 +117,15 @@ def test_lending_leaves_the_lender_as_it_was(open_contexts: ExitStack, tiny: Lla
 
 
 def test_another_text_is_read_where_the_target_has_not_read_it(
-    open_contexts: ExitStack, tiny: LlamaModel, read: list[int]
+    open_contexts: ExitStack, tiny: LlamaModel, read_anew: list[int]
 ) -> None:
     lender, own = pair(open_contexts, tiny)
     borrowing = BorrowingContext(own, lender)
     lender.logits(TOKENS, last=1)
-    read.clear()
+    read_anew.clear()
     other = [*TOKENS[:9], 99, 98, 97]
     borrowed = borrowing.logits(other, last=2).copy()
-    assert read == [3]
+    assert read_anew == [3]
     np.testing.assert_array_equal(lender.logits(other, last=2), borrowed)
 
 

@@ -27,20 +27,6 @@ def saved(path: Path, model: LlamaModel, tokens: list[int] = TOKENS) -> LlamaCon
     return used
 
 
-@pytest.fixture
-def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many tokens each call of llama.cpp evaluates."""
-    counts: list[int] = []
-    evaluate = LlamaContext._evaluate
-
-    def counting(self: LlamaContext, tokens: list[int], start: int, *, rows: int) -> None:
-        counts.append(len(tokens))
-        evaluate(self, tokens, start, rows=rows)
-
-    monkeypatch.setattr(LlamaContext, "_evaluate", counting)
-    return counts
-
-
 @pytest.mark.parametrize("name", ["tiny", "mamba", "real"])
 def test_the_same_bits_follow(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, read_anew: list[int]
