@@ -31,10 +31,9 @@ models: install ## download the default pair and the small test model (1.7 GB)
 	@$(BIN)/specdec pull qwen2.5-coder:0.5b
 	@$(BIN)/specdec pull smollm2:135m
 
-demo: models ## answer a prompt with a 1.5B model drafted by a 0.5B one, then plainly
-	@$(BIN)/specdec draft make qwen2.5-coder:0.5b
-	@$(BIN)/specdec run --model qwen2.5-coder:1.5b --temp 0 --max-tokens 160 --compare \
-	  "$(DEMO)" < /dev/null
+demo: install ## answer a prompt with a 1.5B model drafted by a 0.5B one, then plainly
+	@$(BIN)/specdec run --model qwen2.5-coder:1.5b --draft-model qwen2.5-coder:0.5b \
+	  --draft-tokens 4 --temp 0 --max-tokens 160 --compare "$(DEMO)" < /dev/null
 
 test: install ## run the tests on a toy, on tiny GGUFs and on SmolLM2-135M (93 MB)
 	@$(BIN)/specdec pull --quiet smollm2:135m > /dev/null
