@@ -1,8 +1,8 @@
 """A low-bit copy of a target that need not read what the target has read.
 
 Both have the same layers, so a token's keys and values are nearly the same in both: those of the
-target do for the copy, and are the better ones. Copying takes a tenth of a millisecond a token, where
-reading would take several. Guesses may come from anywhere, so answers stay exact.
+target do for the copy, and are the better ones. Copying takes a tenth of a millisecond a token,
+where reading would take several. Guesses may come from anywhere, so answers stay exact.
 """
 
 from __future__ import annotations
